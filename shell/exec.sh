@@ -5,7 +5,7 @@
 
 # Says what is wrong ($1 English, $2 Chinese) and leaves.
 usage_error() {
-  local language=${QL_LANG:-${LC_ALL:-${LC_MESSAGES:-${LANG-}}}} text=$1
+  local text=$1
   [[ $language != zh* ]] || text=$2
   printf 'exec.sh: %s\n' "$text" >&2
   exit 2
@@ -91,6 +91,7 @@ forward() {
   fi
 }
 
+language=${QL_LANG:-${LC_ALL:-${LC_MESSAGES:-${LANG-}}}}
 origin='' id='' name='' command=() received='' interrupted='' child='' early='' terminal=''
 parse "$@"
 check

@@ -15,20 +15,27 @@ fi
 if [[ -z ${QL_EXECUTION_ORIGIN+x}${QL_TASK_REVISION+x}${QL_RUN_ID+x}${QL_CALLBACK_TOKEN+x}${QLB_LIBRARY-} ]] &&
   [[ -z ${QL_ATTEMPT_ID+x}${QL_CALLBACK_SEQUENCE+x}${QL_CALLBACK_TOKEN_FILE+x} ]]; then
   if [[ -z ${SERVICE_TYPE-} || -z ${ID-} ]] || [[ -z ${QL3_SHADOW_ORIGINS-} && ! -f ${dir_data:-${QL_DATA_DIR:-${QL_DIR:+$QL_DIR/data}}}/config/ql-sidecar.env ]]; then
-    builtin return 0
+    \builtin return 0
   fi
+fi
+
+# An alias of the caller would be expanded inside the functions below.
+QLB_ALIASES=''
+if \builtin shopt -q expand_aliases; then
+  QLB_ALIASES=on
+  \builtin shopt -u expand_aliases
 fi
 
 # Under `set -a` all of this would be exported to the task.
 QLB_ALLEXPORT=''
 if [[ $- == *a* ]]; then
-  builtin set +a
+  \builtin set +a
   QLB_ALLEXPORT=on
 fi
 
 # State of another process that came with the environment is not ours, and what is assigned below must not be exported.
 if [[ ${QLB_PID-} != "$$" ]]; then
-  builtin unset -v QLB_PID QLB_STATE QLB_ORIGIN QLB_REVISION QLB_BASHPID QLB_MAIN QLB_EXIT_WAS QLB_KEPT QLB_DIR \
+  \builtin unset -v QLB_PID QLB_STATE QLB_ORIGIN QLB_REVISION QLB_BASHPID QLB_MAIN QLB_EXIT_WAS QLB_KEPT QLB_DIR \
     QLB_URL QLB_TOKEN QLB_EDGE QLB_HEAD QLB_LOG QLB_STARTED_AT QLB_STEM QLB_ORIGINS
 fi
 QLB_PID=$$
@@ -38,15 +45,8 @@ if [[ -z ${QLB_STATE-} ]]; then
   QLB_ORIGIN=${QL_EXECUTION_ORIGIN-}
   QLB_REVISION=${QL_TASK_REVISION-}
 fi
-builtin unset -v QL_EXECUTION_ORIGIN QL_TASK_REVISION QL_RUN_ID QL_ATTEMPT_ID QL_CALLBACK_SEQUENCE QL_CALLBACK_TOKEN \
+\builtin unset -v QL_EXECUTION_ORIGIN QL_TASK_REVISION QL_RUN_ID QL_ATTEMPT_ID QL_CALLBACK_SEQUENCE QL_CALLBACK_TOKEN \
   QL_CALLBACK_TOKEN_FILE
-
-# An alias of the caller would be expanded inside the functions below.
-QLB_ALIASES=''
-if builtin shopt -q expand_aliases; then
-  QLB_ALIASES=on
-  builtin shopt -u expand_aliases
-fi
 
 # Runs qlb_<verb> with options, IFS and locale of our own; the caller's come back on return. Status: the verb's.
 qlb_guarded() {
@@ -514,5 +514,5 @@ if [[ -n $QLB_ALIASES ]]; then
   builtin shopt -s expand_aliases
 fi
 if [[ -n $QLB_ALLEXPORT ]]; then
-  builtin set -a
+  \builtin set -a
 fi

@@ -14,7 +14,9 @@ fi
 # Who starts nothing pays nothing: bash parses a sourced file command by command, so the rest is not even parsed.
 if [[ -z ${QL_EXECUTION_ORIGIN+x}${QL_TASK_REVISION+x}${QL_RUN_ID+x}${QL_CALLBACK_TOKEN+x}${QLB_LIBRARY-} ]] &&
   [[ -z ${QL_ATTEMPT_ID+x}${QL_CALLBACK_SEQUENCE+x}${QL_CALLBACK_TOKEN_FILE+x} ]]; then
-  if [[ -z ${SERVICE_TYPE-} || -z ${ID-} ]] || [[ -z ${QL3_SHADOW_ORIGINS-} && ! -f ${dir_data:-${QL_DATA_DIR:-${QL_DIR:+$QL_DIR/data}}}/config/ql-sidecar.env ]]; then
+  QLB_DIR=${dir_data:-${QL_DATA_DIR:-${QL_DIR-}/data}}/config/ql-sidecar.env
+  if [[ -z ${SERVICE_TYPE-} || -z ${ID-} || -z ${QL3_SHADOW_ORIGINS-} && ! -f $QLB_DIR ]]; then
+    \builtin unset -v QLB_DIR
     \builtin return 0
   fi
 fi
@@ -87,58 +89,58 @@ qlb_hook() {
 # Reads what both halves read: the environment, else ql-sidecar.env (DESIGN 13). Sets QLB_DIR, QLB_URL, QLB_TOKEN,
 # QLB_EDGE, and qlb_origins of the caller.
 qlb_settings() {
-  local data=${dir_data:-${QL_DATA_DIR:-${QL_DIR:+$QL_DIR/data}}} line value lines=()
-  local profile=${QL3_PROFILE-} dir=${QL_SIDECAR_DIR-}
-  data=${data:-/ql/data}
+  local qlb_data=${dir_data:-${QL_DATA_DIR:-${QL_DIR:+$QL_DIR/data}}} qlb_line qlb_value qlb_lines=()
+  local qlb_profile=${QL3_PROFILE-} qlb_dir=${QL_SIDECAR_DIR-}
+  qlb_data=${qlb_data:-/ql/data}
   QLB_URL=${QL_SIDECAR_URL-} QLB_TOKEN=${QL_SIDECAR_TOKEN-} QLB_ORIGINS=${QL3_SHADOW_ORIGINS-}
   # -f: a pipe in that place would hold the task up.
-  if [[ -f $data/config/ql-sidecar.env && -r $data/config/ql-sidecar.env ]]; then
-    builtin mapfile -t -n 256 lines <"$data/config/ql-sidecar.env"
+  if [[ -f $qlb_data/config/ql-sidecar.env && -r $qlb_data/config/ql-sidecar.env ]]; then
+    builtin mapfile -t -n 256 qlb_lines <"$qlb_data/config/ql-sidecar.env"
   fi
-  for line in "${lines[@]}"; do
-    qlb_trim line "$line"
-    [[ $line == [A-Za-z_]*=* ]] || continue
-    qlb_trim value "${line#*=}"
-    [[ ${#value} -lt 2 || $value != \"*\" && $value != \'*\' ]] || value=${value:1:-1}
-    case ${line%%=*} in
-      QL3_PROFILE) profile=${QL3_PROFILE-$value} ;;
-      QL3_SHADOW_ORIGINS) QLB_ORIGINS=${QL3_SHADOW_ORIGINS-$value} ;;
-      QL_SIDECAR_DIR) dir=${QL_SIDECAR_DIR-$value} ;;
-      QL_SIDECAR_URL) QLB_URL=${QL_SIDECAR_URL-$value} ;;
-      QL_SIDECAR_TOKEN) QLB_TOKEN=${QL_SIDECAR_TOKEN-$value} ;;
+  for qlb_line in "${qlb_lines[@]}"; do
+    qlb_trim qlb_line "$qlb_line"
+    [[ $qlb_line == [A-Za-z_]*=* ]] || continue
+    qlb_trim qlb_value "${qlb_line#*=}"
+    [[ ${#qlb_value} -lt 2 || $qlb_value != \"*\" && $qlb_value != \'*\' ]] || qlb_value=${qlb_value:1:-1}
+    case ${qlb_line%%=*} in
+      QL3_PROFILE) qlb_profile=${QL3_PROFILE-$qlb_value} ;;
+      QL3_SHADOW_ORIGINS) QLB_ORIGINS=${QL3_SHADOW_ORIGINS-$qlb_value} ;;
+      QL_SIDECAR_DIR) qlb_dir=${QL_SIDECAR_DIR-$qlb_value} ;;
+      QL_SIDECAR_URL) QLB_URL=${QL_SIDECAR_URL-$qlb_value} ;;
+      QL_SIDECAR_TOKEN) QLB_TOKEN=${QL_SIDECAR_TOKEN-$qlb_value} ;;
     esac
   done
-  QLB_DIR=${dir:-${data%/}/ql-sidecar}
+  QLB_DIR=${qlb_dir:-${qlb_data%/}/ql-sidecar}
   # Tasks change the directory between start and finish.
   [[ $QLB_DIR == /* ]] || QLB_DIR=$PWD/$QLB_DIR
   QLB_EDGE=
-  [[ $profile != edge ]] || QLB_EDGE=on
+  [[ $qlb_profile != edge ]] || QLB_EDGE=on
   builtin unset -v QL_SIDECAR_TOKEN
 }
 
 # Puts $2 without the blanks around it into the variable named $1.
 qlb_trim() {
-  local text=${2#"${2%%[!$' \t\r']*}"}
-  builtin printf -v "$1" '%s' "${text%"${text##*[!$' \t\r']}"}"
+  local qlb_text=${2#"${2%%[!$' \t\r']*}"}
+  builtin printf -v "$1" '%s' "${qlb_text%"${qlb_text##*[!$' \t\r']}"}"
 }
 
 # Without a marker, takes the origin from the variables that only that entry of the panel sets, all of them (4.1).
 qlb_prove() {
-  local origin='' entry entries=()
+  local qlb_origin='' qlb_entry qlb_entries=()
   case ${SERVICE_TYPE-}:${real_time-}:${no_tee-} in
-    grpc:false:true) [[ -n ${real_log_path-} ]] || origin=scheduled_node ;;
-    http:true:true) [[ ${no_delay-} != true || -z ${real_log_path-} ]] || origin=manual ;;
+    grpc:false:true) [[ -n ${real_log_path-} ]] || qlb_origin=scheduled_node ;;
+    http:true:true) [[ ${no_delay-} != true || -z ${real_log_path-} ]] || qlb_origin=manual ;;
   esac
-  [[ -n $origin && ",${QLB_ORIGINS//[$' \t']/}," == *,"$origin",* ]] || return 0
+  [[ -n $qlb_origin && ",${QLB_ORIGINS//[$' \t']/}," == *,"$qlb_origin",* ]] || return 0
   # The panel's variables are exported to the task's children, so a `task` inside a task has them too. What the panel
   # starts has a parent that does not carry them; what a task starts has one that does.
   [[ -r /proc/$PPID/environ && $PPID != 1 ]] || return 0
-  builtin mapfile -d '' -t entries <"/proc/$PPID/environ"
-  [[ ${#entries[@]} -gt 0 ]] || return 0
-  for entry in "${entries[@]}"; do
-    [[ $entry != @(no_tee|real_log_path|real_time)=* ]] || return 0
+  builtin mapfile -d '' -t qlb_entries <"/proc/$PPID/environ"
+  [[ ${#qlb_entries[@]} -gt 0 ]] || return 0
+  for qlb_entry in "${qlb_entries[@]}"; do
+    [[ $qlb_entry != @(no_tee|real_log_path|real_time)=* ]] || return 0
   done
-  QLB_ORIGIN=$origin
+  QLB_ORIGIN=$qlb_origin
 }
 
 # Wraps the panel's start and end functions; changes nothing when either is not what we know.
@@ -188,6 +190,8 @@ qlb_capture() {
   elif ((qlb_version >= 501)); then
     builtin printf -v qlb_pad '%66000s' ''
   fi
+  # In memory where that is to be had: it spares a flash disk.
+  if [[ -w /dev/shm ]]; then local TMPDIR=/dev/shm; fi
   {
     if [[ -f /proc/self/fd/0 ]] && builtin eval "$1; builtin printf '\\0'; $2" >|/proc/self/fd/0; then
       builtin read -r -d '' qlb_first && qlb_done=on
@@ -225,75 +229,95 @@ qlb_open_ql() {
 
 # Whether $1 is an ID that the ledger takes: 1 to 2^53-1.
 qlb_is_id() {
-  [[ $1 =~ ^[1-9][0-9]{0,15}$ ]] && (($1 <= 9007199254740991))
+  qlb_is_count "$1" 16 && (($1 > 0 && $1 <= 9007199254740991))
+}
+
+# Whether $1 is a decimal number without leading zeros, of at most $2 digits. No regular expression in this file runs
+# in a task's normal course: compiling one costs more than the rest of a check.
+qlb_is_count() {
+  [[ -n $1 && $1 != *[!0-9]* && ${#1} -le $2 && ($1 != 0* || $1 == 0) ]]
+}
+
+# Whether $1 is a lower-case UUID.
+qlb_is_uuid() {
+  [[ $1 == ????????-????-????-????-???????????? && $1 != *[!0-9a-f-]* && ${1//-/} == ???????????????????????????????? ]]
 }
 
 # Makes the execution: $1 what it is (JSON), $2 its start second, $3 its log path. Fails when there can be no ID.
 qlb_open() {
-  local uuid='' kind now_s now_ms ticks text host
+  local qlb_uuid='' qlb_kind qlb_now_s qlb_now_ms qlb_ticks qlb_text qlb_host
   qlb_uuid
-  if [[ -z $uuid ]]; then
+  if [[ -z $qlb_uuid ]]; then
     qlb_notice no-uuid 'no source of a random UUID'
     return 1
   fi
   qlb_now
   QLB_STARTED_AT=$2
-  [[ $2 =~ ^[1-9][0-9]{0,11}$ ]] || QLB_STARTED_AT=$now_s
+  qlb_is_count "$2" 12 && (($2 > 0)) || QLB_STARTED_AT=$qlb_now_s
   case $QLB_ORIGIN in
-    scheduled_system) kind=system ;;
-    scheduled_node) kind=node ;;
-    system) kind=internal ;;
-    *) kind=$QLB_ORIGIN ;;
+    scheduled_system) qlb_kind=system ;;
+    scheduled_node) qlb_kind=node ;;
+    system) qlb_kind=internal ;;
+    *) qlb_kind=$QLB_ORIGIN ;;
   esac
   QLB_BASHPID=$BASHPID QLB_MAIN='' QLB_KEPT='' QLB_LOG=''
-  QLB_STEM=$QLB_STARTED_AT-$uuid
-  QLB_HEAD="{\"v\":1,\"execution_id\":\"legacy-$kind:$QLB_STARTED_AT:$uuid\",\"origin\":\"$QLB_ORIGIN\",$1"
-  [[ ! $QLB_REVISION =~ ^sha256:[0-9a-f]{64}$ ]] || QLB_HEAD+=",\"task_revision\":\"$QLB_REVISION\""
+  QLB_STEM=$QLB_STARTED_AT-$qlb_uuid
+  QLB_HEAD="{\"v\":1,\"execution_id\":\"legacy-$qlb_kind:$QLB_STARTED_AT:$qlb_uuid\",\"origin\":\"$QLB_ORIGIN\",$1"
+  [[ $QLB_REVISION != sha256:* || ${#QLB_REVISION} != 71 || ${QLB_REVISION:7} == *[!0-9a-f]* ]] ||
+    QLB_HEAD+=",\"task_revision\":\"$QLB_REVISION\""
   QLB_HEAD+=",\"pid\":$$"
-  if qlb_ticks "$$"; then QLB_HEAD+=",\"pid_start_ticks\":$ticks"; fi
-  text=''
-  builtin read -r text </proc/sys/kernel/random/boot_id
-  [[ ! $text =~ ^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$ ]] || QLB_HEAD+=",\"boot_id\":\"$text\""
-  host=''
-  builtin read -r host </proc/sys/kernel/hostname
-  qlb_json host "${host:-${HOSTNAME-}}" 253
-  [[ -z $host ]] || QLB_HEAD+=",\"host\":\"$host\""
-  if qlb_ticks 1; then QLB_HEAD+=",\"init_start_ticks\":$ticks"; fi
-  qlb_json text "$3" 1024
-  [[ -z $text ]] || QLB_LOG=",\"log_path\":\"$text\""
+  if qlb_ticks "$$"; then QLB_HEAD+=",\"pid_start_ticks\":$qlb_ticks"; fi
+  qlb_text=''
+  builtin read -r qlb_text </proc/sys/kernel/random/boot_id
+  ! qlb_is_uuid "$qlb_text" || QLB_HEAD+=",\"boot_id\":\"$qlb_text\""
+  qlb_host=''
+  builtin read -r qlb_host </proc/sys/kernel/hostname
+  qlb_json qlb_host "${qlb_host:-${HOSTNAME-}}" 253
+  [[ -z $qlb_host ]] || QLB_HEAD+=",\"host\":\"$qlb_host\""
+  if qlb_ticks 1; then QLB_HEAD+=",\"init_start_ticks\":$qlb_ticks"; fi
+  qlb_json qlb_text "$3" 1024
+  [[ -z $qlb_text ]] || QLB_LOG=",\"log_path\":\"$qlb_text\""
   QLB_STATE=open
 }
 
-# Puts a strict lower-case UUIDv4 into the caller's uuid, or nothing (ADR-0446 decision 2: kernel, uuidgen, node).
+# Puts a strict lower-case UUIDv4 into the caller's qlb_uuid, or nothing (ADR-0446 decision 2: kernel, uuidgen, node).
 qlb_uuid() {
-  local form='^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$'
-  builtin read -r uuid </proc/sys/kernel/random/uuid
-  [[ $uuid =~ $form ]] && return
-  uuid=$(uuidgen)
-  uuid=${uuid,,}
-  [[ $uuid =~ $form ]] && return
-  uuid=$(node -e 'console.log(require("crypto").randomUUID())')
-  [[ $uuid =~ $form ]] || uuid=''
+  builtin read -r qlb_uuid </proc/sys/kernel/random/uuid
+  qlb_is_v4 && return
+  qlb_uuid=$(uuidgen)
+  qlb_uuid=${qlb_uuid,,}
+  qlb_is_v4 && return
+  qlb_uuid=$(node -e 'console.log(require("crypto").randomUUID())')
+  qlb_is_v4 || qlb_uuid=''
 }
 
-# Puts the time into the caller's now_s and now_ms. The decimal point of EPOCHREALTIME follows the locale.
+# Whether qlb_uuid is of version 4 and of the right variant.
+qlb_is_v4() {
+  [[ $qlb_uuid == ??????????????4????[89ab]* ]] && qlb_is_uuid "$qlb_uuid"
+}
+
+# Puts the time into the caller's qlb_now_s and qlb_now_ms. The decimal point of EPOCHREALTIME follows the locale.
 qlb_now() {
-  local now=${EPOCHREALTIME-}
-  if ((BASH_VERSINFO[0] >= 5)) && [[ $now =~ ^([0-9]{9,12})[^0-9]+([0-9]{3})[0-9]{3}$ ]]; then
-    now_s=${BASH_REMATCH[1]} now_ms=${BASH_REMATCH[1]}${BASH_REMATCH[2]}
+  local qlb_now=${EPOCHREALTIME-}
+  qlb_now_s=${qlb_now%%[!0-9]*} qlb_now_ms=${qlb_now##*[!0-9]}
+  if ((BASH_VERSINFO[0] >= 5)) && [[ ${#qlb_now_s} -ge 9 && ${#qlb_now_ms} == 6 ]]; then
+    qlb_now_ms=$qlb_now_s${qlb_now_ms:0:3}
   else
-    builtin printf -v now_s '%(%s)T' -1
-    now_ms=${now_s}000
+    builtin printf -v qlb_now_s '%(%s)T' -1
+    qlb_now_ms=${qlb_now_s}000
   fi
 }
 
-# Puts the start ticks of process $1 into the caller's ticks. The name in field 2 can hold blanks and parentheses.
+# Puts the start ticks of process $1 into the caller's qlb_ticks. The name in field 2 can hold blanks and parentheses.
 qlb_ticks() {
-  local stat='' fields=()
-  [[ -r /proc/$1/stat ]] && builtin read -r -d '' stat <"/proc/$1/stat"
-  builtin read -r -a fields <<<"${stat##*) }"
-  ticks=${fields[19]-}
-  [[ $ticks =~ ^(0|[1-9][0-9]{0,15})$ ]]
+  local qlb_stat=''
+  [[ -r /proc/$1/stat ]] && builtin read -r -d '' qlb_stat <"/proc/$1/stat"
+  builtin set -f
+  # shellcheck disable=SC2086
+  builtin set -- ${qlb_stat##*) }
+  builtin set +f
+  qlb_ticks=${20-}
+  qlb_is_count "$qlb_ticks" 15
 }
 
 # Puts $2 as the inside of a JSON string into the variable named $1: any bytes in, valid UTF-8 out, and nothing when it
@@ -346,9 +370,9 @@ qlb_json() {
 # Sets the one EXIT trap, in front of what is there ($1 as `trap -p` prints it). A sourced task that exits never comes
 # to the panel's own end. In a subshell `trap -p` shows the parent's trap, which does not run there.
 qlb_watch_exit() {
-  local was=''
-  [[ $BASHPID != "$$" || $1 != 'trap -- '*' EXIT'* ]] || was=${1#trap -- }
-  builtin eval "QLB_EXIT_WAS=${was% EXIT*}"
+  local qlb_was=''
+  [[ $BASHPID != "$$" || $1 != 'trap -- '*' EXIT'* ]] || qlb_was=${1#trap -- }
+  builtin eval "QLB_EXIT_WAS=${qlb_was% EXIT*}"
 
   # Both branches, so that the old trap finds its own $? and is under `set -e` as before.
   # shellcheck disable=SC2016
@@ -373,133 +397,134 @@ qlb_watch_main() {
 # The panel's end function is called ($1 status before it, then its arguments): normally, or from its signal traps,
 # which since 2.21 say the signal. Twice is possible: the first one counts.
 qlb_end() {
-  local code=${_task_exit_code-} stopped='' signal=''
+  local qlb_code=${_task_exit_code-} qlb_stopped='' qlb_signal=''
   if [[ ${MANUAL-} == true || ${QLB_MAIN-} == running || " ${FUNCNAME[*]} " == *' single_hanle '* ]]; then
-    stopped=true
-    [[ ! ${2-} =~ ^SIG([A-Z0-9+]{1,12})$ ]] || signal=${BASH_REMATCH[1]}
+    qlb_stopped=true
+    [[ ${2-} != SIG?* || ${2:3} == *[!A-Z0-9+]* || ${#2} -gt 15 ]] || qlb_signal=${2:3}
   fi
-  if [[ ${QLB_MAIN-} =~ ^[0-9]+$ ]]; then
-    code=$QLB_MAIN
-  elif [[ -n $stopped && ! $code =~ ^[0-9]+$ ]]; then
+  if qlb_is_count "${QLB_MAIN-}" 3; then
+    qlb_code=$QLB_MAIN
+  elif [[ -n $qlb_stopped ]] && ! qlb_is_count "$qlb_code" 3; then
     # The panel exits with 1 then, whatever the program did.
-    code=$(($1 ? $1 : 1))
+    qlb_code=$(($1 ? $1 : 1))
   fi
-  qlb_finish "$code" "$stopped" "$signal"
+  qlb_finish "$qlb_code" "$qlb_stopped" "$qlb_signal"
 }
 
 # The process ends ($1 its status, $2 the command it was at) without the panel's own end. Returns $1.
 qlb_exit() {
-  local code=$1 stopped=''
+  local qlb_code=$1 qlb_stopped=''
   [[ ${QLB_STATE-} == open && $BASHPID == "$QLB_BASHPID" ]] || return "$1"
-  if [[ ${QLB_MAIN-} =~ ^[0-9]+$ ]]; then
-    code=$QLB_MAIN
+  if qlb_is_count "${QLB_MAIN-}" 3; then
+    qlb_code=$QLB_MAIN
   elif [[ ! $2 =~ ^([a-z]+\ )?exit($|[^a-zA-Z0-9_]) && ! $2 =~ ^(eval|main|[.])\  ]]; then
     # What leaves by `exit` or `set -e` has been unwound to the panel's line that sourced the task. This was not: a
     # signal without a trap ends the shell, and bash says neither that nor which.
-    code='' stopped=true
+    qlb_code='' qlb_stopped=true
   fi
-  qlb_finish "$code" "$stopped" ''
+  qlb_finish "$qlb_code" "$qlb_stopped" ''
   return "$1"
 }
 
 # Writes the finish envelope, once: $1 exit code or empty, $2 `true` when stopped, $3 the signal or empty.
 qlb_finish() {
-  local now_s now_ms tail=''
+  local qlb_now_s qlb_now_ms qlb_took qlb_tail=''
   [[ ${QLB_STATE-} == open ]] || return 0
   QLB_STATE=closed
   qlb_now
-  [[ ! $1 =~ ^(0|[1-9][0-9]{0,2})$ ]] || tail+=",\"exit_code\":$(($1 & 255))"
+  ! qlb_is_count "$1" 3 || qlb_tail+=",\"exit_code\":$(($1 & 255))"
   # The panel shows 1 for a shorter run. A clock that went back says nothing.
-  ((now_s < QLB_STARTED_AT)) || tail+=",\"duration_s\":$((now_s > QLB_STARTED_AT ? now_s - QLB_STARTED_AT : 1))"
-  tail+=",\"stopped\":${2:-false}"
-  [[ -z $3 ]] || tail+=",\"signal\":\"$3\""
-  qlb_deliver 2 "$tail"
+  qlb_took=$((qlb_now_s - QLB_STARTED_AT))
+  ((qlb_took < 0)) || qlb_tail+=",\"duration_s\":$((qlb_took ? qlb_took : 1))"
+  qlb_tail+=",\"stopped\":${2:-false}"
+  [[ -z $3 ]] || qlb_tail+=",\"signal\":\"$3\""
+  qlb_deliver 2 "$qlb_tail"
 }
 
 # Delivers envelope $1 (1 start, 2 finish) with the fields $2: posted when there is a URL, else or after that spooled.
 qlb_deliver() {
-  local line now_s now_ms event=started
-  [[ $1 == 1 ]] || event=finished
+  local qlb_line qlb_now_s qlb_now_ms qlb_event=started
+  [[ $1 == 1 ]] || qlb_event=finished
   qlb_now
-  builtin printf -v line '%s,"seq":%d,"event":"%s","started_at":%s,"occurred_at_ms":%s%s' \
-    "$QLB_HEAD" "$1" "$event" "$QLB_STARTED_AT" "$now_ms" "$2"
-  ((${#line} + ${#QLB_LOG} > 4094)) || line+=$QLB_LOG
-  line+='}'
-  if [[ $QLB_URL == http?(s)://* ]] && qlb_post "$line"; then
+  builtin printf -v qlb_line '%s,"seq":%d,"event":"%s","started_at":%s,"occurred_at_ms":%s%s' \
+    "$QLB_HEAD" "$1" "$qlb_event" "$QLB_STARTED_AT" "$qlb_now_ms" "$2"
+  ((${#qlb_line} + ${#QLB_LOG} > 4094)) || qlb_line+=$QLB_LOG
+  qlb_line+='}'
+  if [[ $QLB_URL == http?(s)://* ]] && qlb_post "$qlb_line"; then
     [[ $1 != 1 ]] || QLB_KEPT=on
     return 0
   fi
-  qlb_has_room "$1" && qlb_write "$QLB_DIR/spool/$QLB_STEM-$1.json" "$line" || return 0
+  qlb_has_room "$1" && qlb_write "$QLB_DIR/spool/$QLB_STEM-$1.json" "$qlb_line" || return 0
   [[ $1 != 1 ]] || QLB_KEPT=on
   qlb_ring
 }
 
 # Whether envelope $1 may be spooled (PROTOCOL, spool.full). One start in 16 counts the files of its own sixteenth.
 qlb_has_room() {
-  local bound=8192 failglob='' nullglob=''
+  local qlb_bound=8192 qlb_failglob='' qlb_nullglob=''
   [[ $1 != 2 || -z $QLB_KEPT ]] || return 0
   [[ ! -e $QLB_DIR/spool.full ]] || return 1
   [[ $1 == 1 && $QLB_STEM == *0 ]] || return 0
-  [[ -z $QLB_EDGE ]] || bound=1024
-  builtin shopt -q failglob && failglob=on && builtin shopt -u failglob
-  builtin shopt -q nullglob && nullglob=on
+  [[ -z $QLB_EDGE ]] || qlb_bound=1024
+  builtin shopt -q failglob && qlb_failglob=on && builtin shopt -u failglob
+  builtin shopt -q nullglob && qlb_nullglob=on
   builtin shopt -s nullglob
   builtin set -- "$QLB_DIR"/spool/*0-[12].json
-  [[ -z $failglob ]] || builtin shopt -s failglob
-  [[ -n $nullglob ]] || builtin shopt -u nullglob
-  (($# * 16 > bound)) || return 0
+  [[ -z $qlb_failglob ]] || builtin shopt -s failglob
+  [[ -n $qlb_nullglob ]] || builtin shopt -u nullglob
+  (($# * 16 > qlb_bound)) || return 0
   qlb_write "$QLB_DIR/spool.full" ''
   return 1
 }
 
 # Creates file $1 (mode 0600, noclobber) with line $2; fails without a word.
 qlb_write() {
-  local mask='' key value qlb_first qlb_second status
-  while builtin read -r key value; do
-    if [[ $key == Umask: ]]; then
-      mask=$value
+  local qlb_mask='' qlb_key qlb_value qlb_first qlb_second qlb_status
+  while builtin read -r qlb_key qlb_value; do
+    if [[ $qlb_key == Umask: ]]; then
+      qlb_mask=$qlb_value
       break
     fi
   done </proc/self/status
-  if [[ -z $mask ]]; then
+  if [[ -z $qlb_mask ]]; then
     qlb_capture umask :
-    mask=${qlb_first%$'\n'}
+    qlb_mask=${qlb_first%$'\n'}
   fi
-  [[ $mask =~ ^[0-7]+$ ]] || return 1
+  [[ -n $qlb_mask && $qlb_mask != *[!0-7]* ]] || return 1
   builtin set -C
   builtin umask 077
   builtin printf '%s\n' "$2" >"$1"
-  status=$?
-  builtin umask "$mask"
+  qlb_status=$?
+  builtin umask "$qlb_mask"
   builtin set +C
-  return "$status"
+  return "$qlb_status"
 }
 
 # Rings the bell of a receiver that has announced itself; a datagram waits for nobody.
 qlb_ring() {
-  local port=''
+  local qlb_port=''
   [[ -f $QLB_DIR/receiver && -r $QLB_DIR/receiver ]] || return 0
-  builtin read -r port <"$QLB_DIR/receiver"
-  [[ $port =~ ^[1-9][0-9]{0,4}$ ]] && ((port <= 65535)) || return 0
-  builtin printf '\n' >"/dev/udp/127.0.0.1/$port"
+  builtin read -r qlb_port <"$QLB_DIR/receiver"
+  qlb_is_count "$qlb_port" 5 && ((qlb_port > 0 && qlb_port <= 65535)) || return 0
+  builtin printf '\n' >"/dev/udp/127.0.0.1/$qlb_port"
   return 0
 }
 
 # Posts line $1 to QL_SIDECAR_URL within a second; true for 2xx. All goes through stdin: arguments are public.
 qlb_post() {
-  local token=$QLB_TOKEN url=$QLB_URL body=${1//\\/\\\\} answer config
-  if [[ -z $token && -f $QLB_DIR/serve.token && -r $QLB_DIR/serve.token ]]; then
-    builtin read -r token <"$QLB_DIR/serve.token"
+  local qlb_token=$QLB_TOKEN qlb_url=$QLB_URL qlb_body=${1//\\/\\\\} qlb_answer qlb_config
+  if [[ -z $qlb_token && -f $QLB_DIR/serve.token && -r $QLB_DIR/serve.token ]]; then
+    builtin read -r qlb_token <"$QLB_DIR/serve.token"
   fi
-  url=${url//\\/\\\\}
-  while [[ $url == */ ]]; do url=${url%/}; done
-  config="url = \"${url//\"/\\\"}/v1/callbacks\""$'\n'
-  config+='header = "Content-Type: application/json"'$'\n'
-  [[ ! $token =~ ^[[:alnum:]._~+/=-]+$ ]] || config+="header = \"Authorization: Bearer $token\""$'\n'
-  config+="data-binary = \"${body//\"/\\\"}\""$'\n'
-  config+=$'max-time = 1\nsilent\ngloboff\nnoproxy = "*"\noutput = "/dev/null"\nwrite-out = "%{http_code}"'
-  answer=$(curl -q -K - <<<"$config")
-  [[ $answer == 2?? ]]
+  qlb_url=${qlb_url//\\/\\\\}
+  while [[ $qlb_url == */ ]]; do qlb_url=${qlb_url%/}; done
+  qlb_config="url = \"${qlb_url//\"/\\\"}/v1/callbacks\""$'\n'
+  qlb_config+='header = "Content-Type: application/json"'$'\n'
+  [[ ! $qlb_token =~ ^[[:alnum:]._~+/=-]+$ ]] || qlb_config+="header = \"Authorization: Bearer $qlb_token\""$'\n'
+  qlb_config+="data-binary = \"${qlb_body//\"/\\\"}\""$'\n'
+  qlb_config+=$'max-time = 1\nsilent\ngloboff\nnoproxy = "*"\noutput = "/dev/null"\nwrite-out = "%{http_code}"'
+  qlb_answer=$(curl -q -K - <<<"$qlb_config")
+  [[ $qlb_answer == 2?? ]]
 }
 
 # Leaves the notice $1 with the text $2 for `doctor`, once.

@@ -13,10 +13,10 @@ fi
 
 # Who starts nothing pays nothing: bash parses a sourced file command by command, so the rest is not even parsed.
 if [[ -z ${QL_EXECUTION_ORIGIN+x}${QL_TASK_REVISION+x}${QL_RUN_ID+x}${QL_CALLBACK_TOKEN+x}${QLB_LIBRARY-} ]] &&
-  [[ -z ${QL_ATTEMPT_ID+x}${QL_CALLBACK_SEQUENCE+x}${QL_CALLBACK_TOKEN_FILE+x} ]]; then
-  QLB_DIR=${dir_data:-${QL_DATA_DIR:-${QL_DIR-}/data}}/config/ql-sidecar.env
-  if [[ -z ${SERVICE_TYPE-} || -z ${ID-} || -z ${QL3_SHADOW_ORIGINS-} && ! -f $QLB_DIR ]]; then
-    \builtin unset -v QLB_DIR
+  [[ -z ${QL_ATTEMPT_ID+x}${QL_CALLBACK_SEQUENCE+x}${QL_CALLBACK_TOKEN_FILE+x} && ${QLB_PID-} != "$$" ]]; then
+  QLB_FILE=${dir_data:-${QL_DATA_DIR:-${QL_DIR-}/data}}/config/ql-sidecar.env
+  if [[ -z ${SERVICE_TYPE-} || -z ${ID-} || -z ${QL3_SHADOW_ORIGINS-} && ! -f $QLB_FILE ]]; then
+    \builtin unset -v QLB_FILE
     \builtin return 0
   fi
 fi

@@ -105,13 +105,13 @@ for (const bash of BASHES) {
   test.serial(`the exit trap of the operator runs after ours and sees its own status (DESIGN 4.4) [${bash}]`, async (t) => {
     for (const [script, seen] of [['exit3.sh', '3'], ['set_e.sh', '1'], ['exit0.sh', '0'], ['ok.sh', '0']] as const) {
       const panel = await Panel.start({ bash, bridge: 'none' });
+      t.teardown(() => panel.stop());
       panel.configure(`trap 'echo "it'\\''s $? EXIT" >"$QL_DIR/trapped"' EXIT`);
       panel.hook();
       await panel.run(`task ${script}`);
       const trapped = await import('node:fs').then((fs) => fs.readFileSync(path.join(panel.dir, 'trapped'), 'utf8'));
       t.is(trapped, `it's ${seen} EXIT\n`, script);
       t.is(panel.envelopes().length, 2);
-      panel.stop();
     }
   });
 
@@ -178,9 +178,9 @@ for (const bash of BASHES) {
   test.serial(`a dead panel, a refusing one, a token that is refused: two envelopes (DESIGN 4.4) [${bash}]`, async (t) => {
     for (const mode of ['dead', '400', '401'] as const) {
       const panel = await Panel.start({ bash, mode });
+      t.teardown(() => panel.stop());
       await panel.run('task ok.sh');
       t.is(panel.envelopes().length, 2, mode);
-      panel.stop();
     }
   });
 }

@@ -157,17 +157,18 @@ for (const bash of BASHES) {
   test.serial(`sourced twice, and mounted with the hook as well: one execution (DESIGN 4.3) [${bash}]`, async (t) => {
     for (const version of ['2.17.0', '2.21.0']) {
       const twice = await Panel.start({ bash, version });
+      t.teardown(() => twice.stop());
       twice.hook();
       await twice.run('task ok.sh');
       t.is(twice.envelopes().length, 2);
       const mounted = await Panel.start({ bash, version, bridge: 'mount' });
+      t.teardown(() => mounted.stop());
       await mounted.run('task fail.js');
       t.is(mounted.envelopes()[1]?.exit_code, 3);
       mounted.hook();
       await mounted.run('task exit3.sh');
       await mounted.run('ql check');
       t.is(mounted.envelopes().length, 6);
-      [twice, mounted].forEach((panel) => panel.stop());
     }
   });
 

@@ -59,6 +59,7 @@ for (const bash of BASHES) {
     const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4k,nr_inodes=64', 'none', panel.spool]);
     t.teardown(() => {
       spawnSync('umount', [panel.spool]);
+      panel.stop();
     });
     if (mounted.status !== 0) return t.pass('skipped: no right to mount a tmpfs here');
     spawnSync('sh', ['-c', `head -c 4096 /dev/zero >${panel.spool}/.filler`]);

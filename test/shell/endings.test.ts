@@ -1,5 +1,5 @@
 import test from 'ava';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { BASHES, MARKED, Panel, until, type PanelOptions } from '../fixtures/panel/panel.js';
 
@@ -56,7 +56,7 @@ const reports = test.macro({
     t.like(finish, { seq: 2, event: 'finished', execution_id: start?.execution_id, ...ending.finish });
     t.is(finish?.exit_code, ending.finish.exit_code);
   },
-  title: (_, options, ending) =>
+  title: (_, options: PanelOptions, ending: Ending) =>
     `${ending.is}: one start and the right finish, and the command's own exit code (DESIGN 4.3, 5.1) [${options.bash}]`,
 });
 
@@ -109,7 +109,7 @@ for (const bash of BASHES) {
       panel.configure(`trap 'echo "it'\\''s $? EXIT" >"$QL_DIR/trapped"' EXIT`);
       panel.hook();
       await panel.run(`task ${script}`);
-      const trapped = await import('node:fs').then((fs) => fs.readFileSync(path.join(panel.dir, 'trapped'), 'utf8'));
+      const trapped = readFileSync(path.join(panel.dir, 'trapped'), 'utf8');
       t.is(trapped, `it's ${seen} EXIT\n`, script);
       t.is(panel.envelopes().length, 2);
     }

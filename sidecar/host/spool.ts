@@ -1,0 +1,146 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  unlinkSync,
+} from 'node:fs';
+import { ENVELOPE_BYTES_MAX } from '../domain/envelope.js';
+import { codeOf } from '../ledger/database.js';
+
+/** Why a file was taken out of the spool; also the bounded class under which it is counted. */
+export type QuarantineReason =
+  | 'malformed'
+  | 'oversize'
+  | 'not_a_file'
+  | 'foreign_owner'
+  | 'incomplete'
+  | 'refused_by_ledger';
+
+export type SpoolEntry =
+  | { readonly kind: 'complete'; readonly line: string }
+  | { readonly kind: 'rejected'; readonly reason: QuarantineReason }
+  /** Still being written, or already taken by another process. */
+  | { readonly kind: 'not_yet' };
+
+/** A file that has no final newline after this long was left by a writer that died (ms). */
+const INCOMPLETE_AFTER_MS = 10 * 60 * 1000;
+
+/** The quarantine keeps the newest files up to this number; each is cut to one envelope's length. */
+const QUARANTINE_FILES_MAX = 256;
+
+/**
+ * The directory that the bridge writes to and an ingest drains (DESIGN 4.4). Reads by descriptor, never follows a link, and
+ * trusts only files of the directory's owner, of this process, or of root.
+ */
+export class Spool {
+  readonly #buffer = Buffer.allocUnsafe(ENVELOPE_BYTES_MAX + 1);
+  readonly #trusted = new Set<number>([0]);
+
+  /** `directory` and `quarantine` are absolute paths; `fullFlag` is the file by which the bridge holds back. */
+  constructor(
+    readonly directory: string,
+    readonly quarantine: string,
+    readonly fullFlag: string,
+  ) {
+    if (process.getuid !== undefined) this.#trusted.add(process.getuid());
+  }
+
+  /** The names of what may be envelopes, oldest first by name; empty when there is no spool. */
+  names(): string[] {
+    try {
+      this.#trusted.add(lstatSync(this.directory).uid);
+      return readdirSync(this.directory)
+        .filter((name) => !name.startsWith('.'))
+        .sort();
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return [];
+      throw error;
+    }
+  }
+
+  /** Reads one file. Never throws for what a file is; only for a disk that does not answer. */
+  read(name: string, nowMs: number): SpoolEntry {
+    let descriptor: number;
+    try {
+      descriptor = openSync(
+        `${this.directory}/${name}`,
+        constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+      );
+    } catch (error) {
+      return unopened(codeOf(error), error);
+    }
+    try {
+      const stat = fstatSync(descriptor);
+      if (!stat.isFile()) return { kind: 'rejected', reason: 'not_a_file' };
+      if (!this.#trusted.has(stat.uid)) return { kind: 'rejected', reason: 'foreign_owner' };
+      if (stat.size > ENVELOPE_BYTES_MAX) return { kind: 'rejected', reason: 'oversize' };
+      const length = readSync(descriptor, this.#buffer, 0, this.#buffer.length, 0);
+      if (length > ENVELOPE_BYTES_MAX) return { kind: 'rejected', reason: 'oversize' };
+      if (length === 0 || this.#buffer[length - 1] !== 0x0a) {
+        // A clock that was set back makes a file look young, and it waits longer: that loses nothing.
+        return nowMs - stat.mtimeMs > INCOMPLETE_AFTER_MS
+          ? { kind: 'rejected', reason: 'incomplete' }
+          : { kind: 'not_yet' };
+      }
+      return { kind: 'complete', line: this.#buffer.toString('utf8', 0, length - 1) };
+    } finally {
+      closeSync(descriptor);
+    }
+  }
+
+  /** Removes an envelope that is safe in the ledger. */
+  remove(name: string): void {
+    try {
+      unlinkSync(`${this.directory}/${name}`);
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error;
+    }
+  }
+
+  /** Moves a file out of the way, with the reason in its name, and keeps the quarantine bounded. */
+  reject(name: string, reason: QuarantineReason, nowMs: number): void {
+    mkdirSync(this.quarantine, { recursive: true, mode: 0o700 });
+    const kept = `${this.quarantine}/${nowMs}-${reason}-${name.slice(0, 120)}`;
+    try {
+      renameSync(`${this.directory}/${name}`, kept);
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return;
+      throw error;
+    }
+    if (reason === 'oversize') truncateSync(kept, ENVELOPE_BYTES_MAX);
+    const files = readdirSync(this.quarantine).sort();
+    for (const old of files.slice(0, Math.max(0, files.length - QUARANTINE_FILES_MAX))) {
+      rmSync(`${this.quarantine}/${old}`, { recursive: true, force: true });
+    }
+  }
+
+  /** Lets the bridge write again after a flood. */
+  clearFullFlag(): void {
+    rmSync(this.fullFlag, { force: true });
+  }
+}
+
+function unopened(code: string, error: unknown): SpoolEntry {
+  switch (code) {
+    case 'ENOENT':
+      return { kind: 'not_yet' };
+    case 'ELOOP':
+    case 'ENXIO':
+    case 'ENODEV':
+    case 'EISDIR':
+      return { kind: 'rejected', reason: 'not_a_file' };
+    case 'EACCES':
+    case 'EPERM':
+      return { kind: 'rejected', reason: 'foreign_owner' };
+    default:
+      throw error;
+  }
+}

@@ -1,0 +1,84 @@
+import Database from 'better-sqlite3';
+import { EXIT, OperatorError } from '../domain/operator-error.js';
+
+export type Connection = Database.Database;
+export type Statement = Database.Statement;
+
+export interface OpenOptions {
+  /** Absolute path of the ledger file. */
+  readonly file: string;
+  /** Absolute path of the native module in an artifact; null in a checkout, where the package finds its own. */
+  readonly nativeModule: string | null;
+  /** Whether the file may be created (`migrate` alone). */
+  readonly create: boolean;
+  readonly readOnly: boolean;
+}
+
+/** How long a statement waits for another writer before the command asks to be tried again, in ms. */
+const BUSY_TIMEOUT_MS = 5_000;
+
+/** Opens a ledger file with the pragmas of DESIGN 5. Throws `OperatorError` in one line for whatever is in the way. */
+export function openConnection(options: OpenOptions): Connection {
+  let connection: Connection;
+  try {
+    connection = new Database(options.file, {
+      fileMustExist: !options.create,
+      readonly: options.readOnly,
+      timeout: BUSY_TIMEOUT_MS,
+      ...(options.nativeModule === null ? {} : { nativeBinding: options.nativeModule }),
+    });
+  } catch (error) {
+    throw explained(error, options.file);
+  }
+  try {
+    connection.pragma('foreign_keys = ON');
+    connection.pragma('synchronous = FULL');
+    // A pass touches few pages; SQLite's default of 2 MiB is only ever memory here.
+    connection.pragma('cache_size = -512');
+  } catch (error) {
+    connection.close();
+    throw explained(error, options.file);
+  }
+  return connection;
+}
+
+/** Turns what SQLite and the file system throw into one line with a remedy and the exit code of its kind. */
+export function explained(error: unknown, file: string): OperatorError {
+  if (error instanceof OperatorError) return error;
+  const code = codeOf(error);
+  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) {
+    return new OperatorError('ledger is locked', file, 'another process is writing; try again', EXIT.tryAgain);
+  }
+  const [what, remedy] = CAUSES[code.replace(/^(SQLITE_[A-Z]+).*$/, '$1')] ?? [
+    `ledger error ${code === '' ? messageOf(error) : code}`,
+    'run "ql-sidecar migrate --check"',
+  ];
+  return new OperatorError(what, file, remedy, EXIT.ledger);
+}
+
+const CAUSES: Readonly<Record<string, readonly [string, string]>> = {
+  SQLITE_CANTOPEN: ['ledger cannot be opened', 'run "ql-sidecar migrate", or check the rights of the directory'],
+  SQLITE_NOTADB: ['not a ledger, or damaged', 'move the file away and run "ql-sidecar migrate"'],
+  SQLITE_CORRUPT: ['ledger is damaged', 'restore a copy, or move the file away and run "ql-sidecar migrate"'],
+  SQLITE_FULL: ['disk is full', 'free some space; nothing is lost, envelopes wait in the spool'],
+  SQLITE_READONLY: ['ledger is read-only', 'check the rights of the file and of its directory'],
+  SQLITE_IOERR: ['disk error under the ledger', 'check the disk and the mount'],
+  SQLITE_PERM: ['no right to use the ledger', 'check the rights of the file'],
+  ERR_DLOPEN_FAILED: [
+    'the native SQLite module does not load on this machine',
+    'install the package that was built for this platform and Node version',
+  ],
+};
+
+/** The error code of SQLite or the system, or an empty string. */
+export function codeOf(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
+    ? error.code
+    : '';
+}
+
+function messageOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  // eslint-disable-next-line no-control-regex -- one line, whatever the message holds
+  return text.slice(0, 120).replace(/[\u0000-\u001f]+/g, ' ');
+}

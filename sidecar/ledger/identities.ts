@@ -1,0 +1,92 @@
+import type { Connection, Statement } from './database.js';
+
+/** The keys of tasks, revisions and hosts, looked up or made once per process. Call `forget` after a rollback. */
+export class Identities {
+  readonly #tasks = new Map<string, number>();
+  readonly #revisions = new Map<string, number>();
+  readonly #hosts = new Map<string, number>();
+  readonly #findTask: Statement;
+  readonly #insertTask: Statement;
+  readonly #findRevision: Statement;
+  readonly #insertRevision: Statement;
+  readonly #findHost: Statement;
+  readonly #insertHost: Statement;
+
+  constructor(connection: Connection) {
+    this.#findTask = connection
+      .prepare('SELECT task_key FROM tasks WHERE project_key = 1 AND task_id = ?')
+      .pluck();
+    this.#insertTask = connection.prepare(
+      'INSERT INTO tasks (project_key, task_id, cron_id, name) VALUES (1, ?, ?, ?)',
+    );
+    this.#findRevision = connection
+      .prepare('SELECT revision_key FROM task_revisions WHERE task_key = ? AND digest = ?')
+      .pluck();
+    this.#insertRevision = connection.prepare(
+      'INSERT INTO task_revisions (task_key, digest, first_seen_at_ms) VALUES (?, ?, ?)',
+    );
+    this.#findHost = connection
+      .prepare('SELECT host_key FROM process_hosts WHERE host = ? AND boot_id = ? AND init_start_ticks = ?')
+      .pluck();
+    this.#insertHost = connection.prepare(
+      'INSERT INTO process_hosts (host, boot_id, init_start_ticks) VALUES (?, ?, ?)',
+    );
+  }
+
+  /** The key of the task `legacy-cron:<id>`, or of a named one that is no panel cron. */
+  task(cronId: number | null, name: string | null): number {
+    const taskId = taskIdOf(cronId, name);
+    return (
+      this.#tasks.get(taskId) ??
+      remember(this.#tasks, taskId, this.#findTask.get(taskId), () =>
+        this.#insertTask.run(taskId, cronId, name),
+      )
+    );
+  }
+
+  /** The key of a revision of a task; `digest` in hex. */
+  revision(taskKey: number, digest: string, nowMs: number): number {
+    const key = `${taskKey}:${digest}`;
+    const known = this.#revisions.get(key);
+    if (known !== undefined) return known;
+    const bytes = Buffer.from(digest, 'hex');
+    return remember(this.#revisions, key, this.#findRevision.get(taskKey, bytes), () =>
+      this.#insertRevision.run(taskKey, bytes, nowMs),
+    );
+  }
+
+  /** The key of one boot of a host; `initStartTicks` is 0 where it is not known. */
+  host(host: string, bootId: string, initStartTicks: number): number {
+    const key = `${bootId}:${initStartTicks}:${host}`;
+    const known = this.#hosts.get(key);
+    if (known !== undefined) return known;
+    const bytes = Buffer.from(bootId.replaceAll('-', ''), 'hex');
+    return remember(this.#hosts, key, this.#findHost.get(host, bytes, initStartTicks), () =>
+      this.#insertHost.run(host, bytes, initStartTicks),
+    );
+  }
+
+  forget(): void {
+    this.#tasks.clear();
+    this.#revisions.clear();
+    this.#hosts.clear();
+  }
+}
+
+/** The stable identity of a task (ADR-0002 §8.1). */
+export function taskIdOf(cronId: number | null, name: string | null): string {
+  return cronId === null ? `name:${name ?? ''}` : `legacy-cron:${cronId}`;
+}
+
+function remember(
+  cache: Map<string, number>,
+  key: string,
+  found: unknown,
+  insert: () => { lastInsertRowid: number | bigint },
+): number {
+  const value = typeof found === 'number' ? found : Number(insert().lastInsertRowid);
+  // Bounded: a flood of foreign identities costs look-ups, not memory.
+  if (cache.size >= 4096) cache.clear();
+  cache.set(key, value);
+  return value;
+}

@@ -1,0 +1,222 @@
+import type { RunIdentity } from '../domain/drift.js';
+import type { Envelope } from '../domain/envelope.js';
+import { ACTORS, EVENT_TYPES, type Actor } from '../domain/event-type.js';
+import { originCode } from '../domain/origin.js';
+import type { NewEvent, RunFacts, RunFill } from '../domain/run.js';
+import { RUN_STATUSES, attemptStatusCode, attemptStatusFor, runStatusCode } from '../domain/status.js';
+import type { Connection, Statement } from './database.js';
+import { Identities } from './identities.js';
+
+/** A recorded legacy-owned Run, with what the decision about the next envelope needs. */
+export interface ShadowRun {
+  readonly runId: Buffer;
+  readonly facts: RunFacts;
+  readonly identity: RunIdentity;
+  readonly taskKey: number;
+  readonly version: number;
+  readonly lastSequence: number;
+  readonly revisionKey: number | null;
+  readonly hostKey: number | null;
+}
+
+interface Row {
+  run_id: Buffer;
+  idempotency_key: Buffer;
+  task_key: number;
+  cron_id: number | null;
+  name: string | null;
+  revision_key: number | null;
+  digest: Buffer | null;
+  status: number;
+  version: number;
+  created_at_ms: number;
+  started_at_ms: number | null;
+  finished_at_ms: number | null;
+  exit_code: number | null;
+  reason: string | null;
+  log_path: string | null;
+  pid: number | null;
+  pid_start_ticks: number | null;
+  host_key: number | null;
+  last_sequence: number;
+}
+
+/** Statements about legacy-owned Runs. Every call belongs inside the caller's transaction. */
+export class ShadowRuns {
+  readonly identities: Identities;
+  readonly #find: Statement;
+  readonly #insertRun: Statement;
+  readonly #insertAttempt: Statement;
+  readonly #updateRun: Statement;
+  readonly #updateAttempt: Statement;
+  readonly #appendEvent: Statement;
+
+  constructor(connection: Connection) {
+    this.identities = new Identities(connection);
+    this.#find = connection.prepare(
+      `SELECT r.run_id, r.idempotency_key, r.task_key, r.cron_id, t.name, r.revision_key, v.digest, r.status, r.version,
+              r.created_at_ms, r.started_at_ms, r.finished_at_ms, r.exit_code, r.reason, r.log_path,
+              a.pid, a.pid_start_ticks, a.host_key,
+              (SELECT max(sequence) FROM run_events e WHERE e.run_id = r.run_id) AS last_sequence
+         FROM runs r
+         JOIN tasks t ON t.task_key = r.task_key
+         JOIN run_attempts a ON a.run_id = r.run_id AND a.number = 1
+         LEFT JOIN task_revisions v ON v.revision_key = r.revision_key
+        WHERE r.run_id = ?`,
+    );
+    this.#insertRun = connection.prepare(
+      `INSERT INTO runs (run_id, project_key, idempotency_key, task_key, cron_id, revision_key, origin, owner, status,
+                         version, created_at_ms, started_at_ms, finished_at_ms, exit_code, reason, log_path)
+       VALUES (?, 1, ?, ?, ?, ?, ?, 0, ?, 1, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#insertAttempt = connection.prepare(
+      `INSERT INTO run_attempts (run_id, number, attempt_id, executor, status, pid, pid_start_ticks, host_key,
+                                 started_at_ms, finished_at_ms, exit_code)
+       VALUES (?, 1, ?, 0, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#updateRun = connection.prepare(
+      `UPDATE runs SET revision_key = ?, status = ?, version = version + 1, started_at_ms = ?, finished_at_ms = ?,
+                       exit_code = ?, reason = ?, log_path = ?
+        WHERE run_id = ? AND version = ?`,
+    );
+    this.#updateAttempt = connection.prepare(
+      `UPDATE run_attempts SET status = ?, pid = ?, pid_start_ticks = ?, host_key = ?, started_at_ms = ?,
+                               finished_at_ms = ?, exit_code = ?
+        WHERE run_id = ? AND number = 1`,
+    );
+    this.#appendEvent = connection.prepare(
+      `INSERT INTO run_events (run_id, sequence, type, actor, attempt, occurred_at_ms, dedupe_key, payload)
+       VALUES (?, ?, ?, ?, 1, ?, ?, ?)
+       ON CONFLICT (run_id, dedupe_key) WHERE dedupe_key IS NOT NULL DO NOTHING`,
+    );
+  }
+
+  find(runId: Buffer): ShadowRun | undefined {
+    const row = this.#find.get(runId) as Row | undefined;
+    return row === undefined ? undefined : shadowRun(row);
+  }
+
+  /** Creates Run and Attempt as `fill` says; the Events are appended by `append`. */
+  create(
+    ids: { readonly runId: Buffer; readonly attemptId: Buffer; readonly packed: Buffer },
+    envelope: Envelope,
+    fill: RunFill,
+    createdAtMs: number,
+  ): void {
+    const taskKey = this.identities.task(envelope.cronId, envelope.name);
+    const status = fill.status ?? 'created';
+    this.#insertRun.run(
+      ids.runId,
+      ids.packed,
+      taskKey,
+      envelope.cronId,
+      fill.taskRevision == null ? null : this.identities.revision(taskKey, fill.taskRevision, createdAtMs),
+      originCode(envelope.executionId.origin),
+      runStatusCode(status),
+      createdAtMs,
+      fill.startedAtMs ?? null,
+      fill.finishedAtMs ?? null,
+      fill.exitCode ?? null,
+      fill.reason ?? null,
+      fill.logPath ?? null,
+    );
+    this.#insertAttempt.run(
+      ids.runId,
+      ids.attemptId,
+      attemptStatusCode(attemptStatusFor(status)),
+      fill.pid ?? null,
+      fill.pidStartTicks ?? null,
+      fill.hostKnown === true ? this.#hostKey(envelope) : null,
+      fill.startedAtMs ?? null,
+      fill.finishedAtMs ?? null,
+      fill.exitCode ?? null,
+    );
+  }
+
+  /** Writes what `fill` changes. Answers false, writing nothing, when the Run has moved on since it was read. */
+  update(run: ShadowRun, fill: RunFill, envelope: Envelope | null): boolean {
+    const next = { ...run.facts, ...fill };
+    const revisionKey =
+      fill.taskRevision == null
+        ? run.revisionKey
+        : this.identities.revision(run.taskKey, fill.taskRevision, run.identity.createdAtMs);
+    const updated = this.#updateRun.run(
+      revisionKey,
+      runStatusCode(next.status),
+      next.startedAtMs,
+      next.finishedAtMs,
+      next.exitCode,
+      next.reason,
+      next.logPath,
+      run.runId,
+      run.version,
+    );
+    if (updated.changes !== 1) return false;
+    this.#updateAttempt.run(
+      attemptStatusCode(attemptStatusFor(next.status)),
+      next.pid,
+      next.pidStartTicks,
+      fill.hostKnown === true && envelope !== null ? this.#hostKey(envelope) : run.hostKey,
+      next.startedAtMs,
+      next.finishedAtMs,
+      next.exitCode,
+      run.runId,
+    );
+    return true;
+  }
+
+  /** Appends Events after `lastSequence`; one whose dedupe key is already there is left out. Answers how many were new. */
+  append(runId: Buffer, lastSequence: number, events: readonly NewEvent[], actor: Actor): number {
+    let sequence = lastSequence;
+    for (const event of events) {
+      const result = this.#appendEvent.run(
+        runId,
+        sequence + 1,
+        EVENT_TYPES[event.type],
+        ACTORS.indexOf(actor),
+        event.occurredAtMs,
+        event.dedupeKey,
+        event.payload === null ? null : JSON.stringify(event.payload),
+      );
+      sequence += result.changes;
+    }
+    return sequence - lastSequence;
+  }
+
+  #hostKey(envelope: Envelope): number | null {
+    const claim = envelope.process;
+    if (claim === null || claim.host === null || claim.bootId === null) return null;
+    return this.identities.host(claim.host, claim.bootId, claim.initStartTicks ?? 0);
+  }
+}
+
+function shadowRun(row: Row): ShadowRun {
+  const taskRevision = row.digest === null ? null : row.digest.toString('hex');
+  return {
+    runId: row.run_id,
+    taskKey: row.task_key,
+    version: row.version,
+    lastSequence: row.last_sequence,
+    revisionKey: row.revision_key,
+    hostKey: row.host_key,
+    facts: {
+      status: RUN_STATUSES[row.status] ?? 'created',
+      startedAtMs: row.started_at_ms,
+      finishedAtMs: row.finished_at_ms,
+      exitCode: row.exit_code,
+      reason: row.reason,
+      logPath: row.log_path,
+      taskRevision,
+      pid: row.pid,
+      pidStartTicks: row.pid_start_ticks,
+      hostKnown: row.host_key !== null,
+    },
+    identity: {
+      cronId: row.cron_id,
+      name: row.name,
+      taskRevision,
+      idempotencyKey: row.idempotency_key,
+      createdAtMs: row.created_at_ms,
+    },
+  };
+}

@@ -56,8 +56,8 @@ await mkdir(path.join(artifact, 'lib'), { recursive: true });
 const siblingsStayOutside = {
   name: 'siblings-stay-outside',
   setup(builder) {
-    builder.onResolve({ filter: /\/(commands|serve)\.cjs$/ }, ({ path: name }) => ({
-      path: `./${path.basename(name)}`,
+    builder.onResolve({ filter: /\/(commands|serve)\.js$/ }, ({ path: name }) => ({
+      path: `./${path.basename(name, '.js')}.cjs`,
       external: true,
     }));
   },
@@ -67,6 +67,7 @@ await build({
   entryPoints: {
     'ql-sidecar': 'sidecar/cli/main.ts',
     commands: 'sidecar/cli/commands.ts',
+    serve: 'sidecar/http/serve.ts',
   },
   outdir: path.join(artifact, 'lib'),
   outExtension: { '.js': '.cjs' },
@@ -76,8 +77,11 @@ await build({
   format: 'cjs',
   platform: 'node',
   target: 'node20',
-  define: { ...define, 'import.meta.url': 'undefined' },
-  external: ['./commands.cjs', 'bindings'],
+  define: { ...define, 'import.meta.url': 'bundleUrl' },
+  banner: { js: "const bundleUrl = 'file://' + encodeURI(__filename);" },
+  // A plain require: the loader of ES modules would cost every start of `serve` its memory.
+  supported: { 'dynamic-import': false },
+  external: ['bindings'],
   plugins: [siblingsStayOutside],
   legalComments: 'none',
   logLevel: 'warning',

@@ -45,7 +45,8 @@ export function openConnection(options: OpenOptions): Connection {
 /** Turns what SQLite and the file system throw into one line with a remedy and the exit code of its kind. */
 export function explained(error: unknown, file: string): OperatorError {
   if (error instanceof OperatorError) return error;
-  const code = codeOf(error);
+  // better-sqlite3 checks the directory itself, and throws without a code.
+  const code = messageOf(error).startsWith('Cannot open database') ? 'SQLITE_CANTOPEN' : codeOf(error);
   if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) {
     return new OperatorError('ledger is locked', file, 'another process is writing; try again', EXIT.tryAgain);
   }

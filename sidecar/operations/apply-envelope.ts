@@ -4,7 +4,9 @@ import type { Envelope } from '../domain/envelope.js';
 import type { Actor } from '../domain/event-type.js';
 import { packExecutionId } from '../domain/execution-id.js';
 import type { ShadowOrigin } from '../domain/origin.js';
+import { LAG_COUNT, LAG_SUM_MS } from '../domain/metric.js';
 import { decideEnvelope } from '../domain/run.js';
+import type { Clock } from '../host/clock.js';
 import type { CounterBatch } from '../ledger/counters.js';
 import type { ShadowRuns } from '../ledger/shadow-runs.js';
 
@@ -19,6 +21,7 @@ export interface ApplyContext {
   readonly shadowOrigins: ReadonlySet<ShadowOrigin>;
   readonly actor: Actor;
   readonly profile: string;
+  readonly clock: Clock;
 }
 
 /**
@@ -43,7 +46,7 @@ export function applyEnvelope(context: ApplyContext, envelope: Envelope): Applie
     runs.create({ runId, attemptId, packed }, envelope, decision.fill, acceptedAtMs);
     runs.append(runId, 0, decision.events, context.actor);
     counters.add('shadow_run_create_total', labels);
-    if (envelope.event === 'finished') countTerminal(counters, labels, decision.fill.status);
+    countTransition(context, labels, envelope, decision.fill.status);
     return { kind: envelope.event };
   }
 
@@ -67,11 +70,14 @@ export function applyEnvelope(context: ApplyContext, envelope: Envelope): Applie
       runs.update(run, decision.fill, envelope);
       runs.append(runId, run.lastSequence, decision.events, context.actor);
       if (decision.fill.status === undefined) return { kind: 'replayed' };
-      if (envelope.event === 'finished') countTerminal(counters, labels, decision.fill.status);
+      countTransition(context, labels, envelope, decision.fill.status);
       return { kind: envelope.event };
   }
 }
 
-function countTerminal(counters: CounterBatch, labels: string, status: string | undefined): void {
-  counters.add(`ql_sidecar_runs_${status ?? 'succeeded'}_total`, labels);
+function countTransition(context: ApplyContext, labels: string, envelope: Envelope, status: string | undefined): void {
+  const { counters, clock } = context;
+  if (envelope.event === 'finished') counters.add(`ql_sidecar_runs_${status ?? 'succeeded'}_total`, labels);
+  counters.add(LAG_SUM_MS, labels, Math.max(0, clock() - envelope.occurredAtMs));
+  counters.add(LAG_COUNT, labels);
 }

@@ -1,5 +1,4 @@
 import { parseEnvelope, type Envelope } from '../domain/envelope.js';
-import type { Clock } from '../host/clock.js';
 import type { QuarantineReason, Spool } from '../host/spool.js';
 import type { Connection } from '../ledger/database.js';
 import { isRowError } from '../ledger/readiness.js';
@@ -22,7 +21,6 @@ export interface IngestReport {
 export interface IngestContext extends ApplyContext {
   readonly connection: Connection;
   readonly spool: Spool;
-  readonly clock: Clock;
   /** At most this many files in one pass (DESIGN 12). */
   readonly limit: number;
 }

@@ -1,0 +1,22 @@
+import { prepare, type Invocation } from './invocation.js';
+import { reportFailure } from './failure.js';
+import { parseFrequent, type FrequentCommand } from './frequent-call.js';
+import { ingestCommand, tickCommand } from './tick.js';
+
+const FREQUENT: Readonly<Record<FrequentCommand, (invocation: Invocation) => void | Promise<void>>> = {
+  tick: tickCommand,
+  ingest: ingestCommand,
+  serve: async (invocation) => (await import('../http/serve.js')).serveCommand(invocation),
+};
+
+async function main(words: readonly string[]): Promise<void> {
+  const call = parseFrequent(words);
+  try {
+    if (call === undefined) process.exitCode = await (await import('./commands.js')).runCommand(words);
+    else await FREQUENT[call.command](prepare(call));
+  } catch (error) {
+    process.exitCode = reportFailure(error, call?.command ?? 'command line');
+  }
+}
+
+void main(process.argv.slice(2));

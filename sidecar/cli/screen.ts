@@ -1,0 +1,21 @@
+import { once } from 'node:events';
+import type { Style } from './render-runs.js';
+
+/** Colours only on a terminal that takes them (NO_COLOR, TERM=dumb). */
+export function screenStyle(utc: boolean): Style {
+  const { NO_COLOR: refused, TERM: terminal } = process.env;
+  return { utc, colour: process.stdout.isTTY === true && !refused && terminal !== 'dumb' };
+}
+
+let closed = false;
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // `runs | head`: who reads has seen enough.
+  if (error.code !== 'EPIPE') throw error;
+  closed = true;
+});
+
+/** Writes one line to stdout; waits while the reader is slow, so that a long list stays out of memory. */
+export async function write(line: string): Promise<void> {
+  if (closed) process.exit(0);
+  if (!process.stdout.write(`${line}\n`)) await Promise.race([once(process.stdout, 'drain'), once(process.stdout, 'close')]);
+}

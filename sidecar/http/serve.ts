@@ -1,0 +1,5 @@
+import type { Invocation } from '../cli/invocation.js';
+
+export async function serveCommand(invocation: Invocation): Promise<void> {
+  throw new Error(`not yet: ${invocation.profileName}`);
+}

@@ -64,11 +64,12 @@ export async function runCommand(words: readonly string[]): Promise<number> {
     .alias('help', 'h')
     // One option given twice is a mistake that yargs would turn into a list.
     .parserConfiguration({ 'duplicate-arguments-array': false, 'dot-notation': false, 'camel-case-expansion': true, 'parse-positional-numbers': false })
-    .wrap(Math.min(100, process.stdout.columns ?? 80))
+    .wrap(Math.min(100, process.stdout.isTTY ? process.stdout.columns : 80))
     .exitProcess(false)
     .showHelpOnFail(false)
     .fail((message, error) => {
-      throw error ?? new OperatorError(usageMessage(message), 'command line', 'see "ql-sidecar --help"', EXIT.usage);
+      // Typed as always there; it is not for what a person mistyped.
+      throw (error as Error | undefined) ?? new OperatorError(usageMessage(message), 'command line', 'see "ql-sidecar --help"', EXIT.usage);
     });
   try {
     await parser.parseAsync();

@@ -1,5 +1,6 @@
+import { codeOf } from '../domain/error-code.js';
 import { EXIT, OperatorError } from '../domain/operator-error.js';
-import { codeOf, explained } from '../ledger/database.js';
+import { explained } from '../ledger/database.js';
 
 /** Writes one line about what went wrong to stderr and answers the exit code; never a stack trace (DESIGN 10). */
 export function reportFailure(error: unknown, where: string): number {

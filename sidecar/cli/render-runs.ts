@@ -78,7 +78,7 @@ function coloured(status: string, width: number, style: Style): string {
 
 /** Padded to a number of columns, or cut and marked with `~`; a wide (CJK) character takes two. */
 function fitted(text: string, columns: number): string {
-  const characters = [...printable(text)];
+  const characters = Array.from(printable(text));
   let used = characters.reduce((sum, character) => sum + widthOf(character), 0);
   if (used <= columns) return characters.join('') + ' '.repeat(columns - used);
   while (used > columns - 1) used -= widthOf(characters.pop() as string);

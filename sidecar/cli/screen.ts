@@ -4,7 +4,7 @@ import type { Style } from './render-runs.js';
 /** Colours only on a terminal that takes them (NO_COLOR, TERM=dumb). */
 export function screenStyle(utc: boolean): Style {
   const { NO_COLOR: refused, TERM: terminal } = process.env;
-  return { utc, colour: process.stdout.isTTY === true && !refused && terminal !== 'dumb' };
+  return { utc, colour: process.stdout.isTTY && !refused && terminal !== 'dumb' };
 }
 
 let closed = false;

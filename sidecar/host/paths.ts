@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
+import { codeOf } from '../domain/error-code.js';
 import { EXIT, OperatorError } from '../domain/operator-error.js';
-import { codeOf } from '../ledger/database.js';
 
 /** Where everything lies, as absolute paths (DESIGN 13, docs/PROTOCOL.md). */
 export interface Paths {

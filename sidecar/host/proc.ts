@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { codeOf } from '../domain/error-code.js';
 import type { ObservingHost, ProcessSight } from '../domain/process-identity.js';
-import { codeOf } from '../ledger/database.js';
 
 /** Looks at processes. Passed in, so that a test can stand in for a machine. */
 export interface ProcessTable {

@@ -12,8 +12,8 @@ import {
   truncateSync,
   unlinkSync,
 } from 'node:fs';
+import { codeOf } from '../domain/error-code.js';
 import { ENVELOPE_BYTES_MAX } from '../domain/envelope.js';
-import { codeOf } from '../ledger/database.js';
 
 /** Why a file was taken out of the spool; also the bounded class under which it is counted. */
 export type QuarantineReason =

@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3';
+import { codeOf } from '../domain/error-code.js';
 import { EXIT, OperatorError } from '../domain/operator-error.js';
 
 export type Connection = Database.Database;
@@ -70,13 +71,6 @@ const CAUSES: Readonly<Record<string, readonly [string, string]>> = {
     'install the package that was built for this platform and Node version',
   ],
 };
-
-/** The error code of SQLite or the system, or an empty string. */
-export function codeOf(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
-    ? error.code
-    : '';
-}
 
 function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);

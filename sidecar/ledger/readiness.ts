@@ -1,5 +1,6 @@
+import { codeOf } from '../domain/error-code.js';
 import { EXIT, OperatorError } from '../domain/operator-error.js';
-import { codeOf, explained, type Connection } from './database.js';
+import { explained, type Connection } from './database.js';
 import {
   CONTRACT_VERSION,
   MIGRATIONS,

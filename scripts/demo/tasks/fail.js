@@ -1,0 +1,2 @@
+console.error('the shop does not answer');
+process.exit(4);

@@ -1,0 +1,3 @@
+# shellcheck shell=bash
+sleep 1
+kill -9 $$

@@ -14,6 +14,8 @@ async function main(words: readonly string[]): Promise<void> {
   try {
     if (call === undefined) process.exitCode = await (await import('./commands.js')).runCommand(words);
     else await FREQUENT[call.command](prepare(call));
+    // Everything is written and closed: taking the engine apart would only cost a tick its last milliseconds.
+    if (call !== undefined) process.exit();
   } catch (error) {
     process.exitCode = reportFailure(error, call?.command ?? 'command line');
   }

@@ -32,10 +32,8 @@ export function openConnection(options: OpenOptions): Connection {
     throw explained(error, options.file);
   }
   try {
-    connection.pragma('foreign_keys = ON');
-    connection.pragma('synchronous = FULL');
-    // A pass touches few pages; SQLite's default of 2 MiB is only ever memory here.
-    connection.pragma('cache_size = -512');
+    // A pass touches few pages; SQLite's default cache of 2 MiB is only ever memory here.
+    connection.exec('PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA cache_size = -512');
   } catch (error) {
     connection.close();
     throw explained(error, options.file);

@@ -1,34 +1,41 @@
 import type { Connection, Statement } from './database.js';
+import { lazily, lazyValue } from './lazily.js';
 
 /** The keys of tasks, revisions and hosts, looked up or made once per process. Call `forget` after a rollback. */
 export class Identities {
   readonly #tasks = new Map<string, number>();
   readonly #revisions = new Map<string, number>();
   readonly #hosts = new Map<string, number>();
-  readonly #findTask: Statement;
-  readonly #insertTask: Statement;
-  readonly #findRevision: Statement;
-  readonly #insertRevision: Statement;
-  readonly #findHost: Statement;
-  readonly #insertHost: Statement;
+  readonly #findTask: () => Statement;
+  readonly #insertTask: () => Statement;
+  readonly #findRevision: () => Statement;
+  readonly #insertRevision: () => Statement;
+  readonly #findHost: () => Statement;
+  readonly #insertHost: () => Statement;
 
   constructor(connection: Connection) {
-    this.#findTask = connection
-      .prepare('SELECT task_key FROM tasks WHERE project_key = 1 AND task_id = ?')
-      .pluck();
-    this.#insertTask = connection.prepare(
+    this.#findTask = lazyValue(
+      connection,
+      'SELECT task_key FROM tasks WHERE project_key = 1 AND task_id = ?',
+    );
+    this.#insertTask = lazily(
+      connection,
       'INSERT INTO tasks (project_key, task_id, cron_id, name) VALUES (1, ?, ?, ?)',
     );
-    this.#findRevision = connection
-      .prepare('SELECT revision_key FROM task_revisions WHERE task_key = ? AND digest = ?')
-      .pluck();
-    this.#insertRevision = connection.prepare(
+    this.#findRevision = lazyValue(
+      connection,
+      'SELECT revision_key FROM task_revisions WHERE task_key = ? AND digest = ?',
+    );
+    this.#insertRevision = lazily(
+      connection,
       'INSERT INTO task_revisions (task_key, digest, first_seen_at_ms) VALUES (?, ?, ?)',
     );
-    this.#findHost = connection
-      .prepare('SELECT host_key FROM process_hosts WHERE host = ? AND boot_id = ? AND init_start_ticks = ?')
-      .pluck();
-    this.#insertHost = connection.prepare(
+    this.#findHost = lazyValue(
+      connection,
+      'SELECT host_key FROM process_hosts WHERE host = ? AND boot_id = ? AND init_start_ticks = ?',
+    );
+    this.#insertHost = lazily(
+      connection,
       'INSERT INTO process_hosts (host, boot_id, init_start_ticks) VALUES (?, ?, ?)',
     );
   }
@@ -38,8 +45,8 @@ export class Identities {
     const taskId = taskIdOf(cronId, name);
     return (
       this.#tasks.get(taskId) ??
-      remember(this.#tasks, taskId, this.#findTask.get(taskId), () =>
-        this.#insertTask.run(taskId, cronId, name),
+      remember(this.#tasks, taskId, this.#findTask().get(taskId), () =>
+        this.#insertTask().run(taskId, cronId, name),
       )
     );
   }
@@ -50,8 +57,8 @@ export class Identities {
     const known = this.#revisions.get(key);
     if (known !== undefined) return known;
     const bytes = Buffer.from(digest, 'hex');
-    return remember(this.#revisions, key, this.#findRevision.get(taskKey, bytes), () =>
-      this.#insertRevision.run(taskKey, bytes, nowMs),
+    return remember(this.#revisions, key, this.#findRevision().get(taskKey, bytes), () =>
+      this.#insertRevision().run(taskKey, bytes, nowMs),
     );
   }
 
@@ -61,8 +68,8 @@ export class Identities {
     const known = this.#hosts.get(key);
     if (known !== undefined) return known;
     const bytes = Buffer.from(bootId.replaceAll('-', ''), 'hex');
-    return remember(this.#hosts, key, this.#findHost.get(host, bytes, initStartTicks), () =>
-      this.#insertHost.run(host, bytes, initStartTicks),
+    return remember(this.#hosts, key, this.#findHost().get(host, bytes, initStartTicks), () =>
+      this.#insertHost().run(host, bytes, initStartTicks),
     );
   }
 

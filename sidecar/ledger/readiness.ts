@@ -10,20 +10,43 @@ import {
   type MigrationName,
 } from './migrations.js';
 
+/**
+ * Everything that readiness looks at, in one statement: each start of a tick pays for it. A `kind` for each row: `object`
+ * for tables and indexes, `migration` and `capability` with what is recorded of them.
+ */
+const RECORDED = `
+  SELECT 'object' AS kind, name, NULL AS value FROM sqlite_schema WHERE type IN ('table', 'index')
+  UNION ALL SELECT 'migration', name, sha256 FROM schema_migrations
+  UNION ALL SELECT 'capability', name, contract_version FROM capabilities`;
+
+/** What SQLite says when one of the tables that RECORDED reads is not there. */
+const MISSING_TABLE = /^no such table: (?:main\.)?(\w+)$/;
+
+interface Recorded {
+  readonly kind: 'object' | 'migration' | 'capability';
+  readonly name: string;
+  readonly value: string | number | null;
+}
+
 /** What stands between a ledger file and this version, one line each; empty when it is ready (DESIGN 5). */
 export function readinessProblems(connection: Connection): readonly string[] {
-  const present = new Set(
-    connection.prepare("SELECT name FROM sqlite_schema WHERE type IN ('table', 'index')").pluck().all() as string[],
-  );
-  if (!present.has('schema_migrations')) return ['has no schema: no migration has been applied'];
-  const applied = connection
-    .prepare('SELECT name, sha256 FROM schema_migrations ORDER BY name')
-    .all() as MigrationName[];
+  let rows: Recorded[];
+  try {
+    rows = connection.prepare(RECORDED).all() as Recorded[];
+  } catch (error) {
+    const missing = MISSING_TABLE.exec(error instanceof Error ? error.message : '')?.[1];
+    if (missing === undefined) throw error;
+    return missing === 'schema_migrations' ? ['has no schema: no migration has been applied'] : [`table ${missing} is missing`];
+  }
+  const present = new Set(rows.filter(({ kind }) => kind === 'object').map(({ name }) => name));
+  const applied = rows
+    .filter(({ kind }) => kind === 'migration')
+    .map(({ name, value }): MigrationName => ({ name, sha256: String(value) }));
   return [
     ...migrationProblems(applied),
     ...REQUIRED_TABLES.filter((name) => !present.has(name)).map((name) => `table ${name} is missing`),
     ...REQUIRED_INDEXES.filter((name) => !present.has(name)).map((name) => `index ${name} is missing`),
-    ...(present.has('capabilities') ? capabilityProblems(connection) : []),
+    ...capabilityProblems(rows),
   ];
 }
 
@@ -42,12 +65,8 @@ function migrationProblems(applied: readonly MigrationName[]): string[] {
   return problems;
 }
 
-function capabilityProblems(connection: Connection): string[] {
-  const rows = connection.prepare('SELECT name, contract_version FROM capabilities').all() as {
-    name: string;
-    contract_version: number;
-  }[];
-  const versions = new Map(rows.map((row) => [row.name, row.contract_version]));
+function capabilityProblems(rows: readonly Recorded[]): string[] {
+  const versions = new Map(rows.filter(({ kind }) => kind === 'capability').map(({ name, value }) => [name, value]));
   return REQUIRED_CAPABILITIES.filter((name) => versions.get(name) !== CONTRACT_VERSION).map(
     (name) => `capability ${name} is ${versions.get(name) ?? 'missing'}, must be ${CONTRACT_VERSION}`,
   );

@@ -6,6 +6,7 @@ import type { NewEvent, RunFacts, RunFill } from '../domain/run.js';
 import { RUN_STATUSES, attemptStatusCode, attemptStatusFor, runStatusCode } from '../domain/status.js';
 import type { Connection, Statement } from './database.js';
 import { Identities } from './identities.js';
+import { lazily } from './lazily.js';
 
 /** A recorded legacy-owned Run, with what the decision about the next envelope needs. */
 export interface ShadowRun {
@@ -44,16 +45,17 @@ interface Row {
 /** Statements about legacy-owned Runs. Every call belongs inside the caller's transaction. */
 export class ShadowRuns {
   readonly identities: Identities;
-  readonly #find: Statement;
-  readonly #insertRun: Statement;
-  readonly #insertAttempt: Statement;
-  readonly #updateRun: Statement;
-  readonly #updateAttempt: Statement;
-  readonly #appendEvent: Statement;
+  readonly #find: () => Statement;
+  readonly #insertRun: () => Statement;
+  readonly #insertAttempt: () => Statement;
+  readonly #updateRun: () => Statement;
+  readonly #updateAttempt: () => Statement;
+  readonly #appendEvent: () => Statement;
 
   constructor(connection: Connection) {
     this.identities = new Identities(connection);
-    this.#find = connection.prepare(
+    this.#find = lazily(
+      connection,
       `SELECT r.run_id, r.idempotency_key, r.task_key, r.cron_id, t.name, r.revision_key, v.digest, r.status, r.version,
               r.created_at_ms, r.started_at_ms, r.finished_at_ms, r.exit_code, r.reason, r.log_path,
               a.pid, a.pid_start_ticks, a.host_key,
@@ -64,27 +66,32 @@ export class ShadowRuns {
          LEFT JOIN task_revisions v ON v.revision_key = r.revision_key
         WHERE r.run_id = ?`,
     );
-    this.#insertRun = connection.prepare(
+    this.#insertRun = lazily(
+      connection,
       `INSERT INTO runs (run_id, project_key, idempotency_key, task_key, cron_id, revision_key, origin, owner, status,
                          version, created_at_ms, started_at_ms, finished_at_ms, exit_code, reason, log_path)
        VALUES (?, 1, ?, ?, ?, ?, ?, 0, ?, 1, ?, ?, ?, ?, ?, ?)`,
     );
-    this.#insertAttempt = connection.prepare(
+    this.#insertAttempt = lazily(
+      connection,
       `INSERT INTO run_attempts (run_id, number, attempt_id, executor, status, pid, pid_start_ticks, host_key,
                                  started_at_ms, finished_at_ms, exit_code)
        VALUES (?, 1, ?, 0, ?, ?, ?, ?, ?, ?, ?)`,
     );
-    this.#updateRun = connection.prepare(
+    this.#updateRun = lazily(
+      connection,
       `UPDATE runs SET revision_key = ?, status = ?, version = version + 1, started_at_ms = ?, finished_at_ms = ?,
                        exit_code = ?, reason = ?, log_path = ?
         WHERE run_id = ? AND version = ?`,
     );
-    this.#updateAttempt = connection.prepare(
+    this.#updateAttempt = lazily(
+      connection,
       `UPDATE run_attempts SET status = ?, pid = ?, pid_start_ticks = ?, host_key = ?, started_at_ms = ?,
                                finished_at_ms = ?, exit_code = ?
         WHERE run_id = ? AND number = 1`,
     );
-    this.#appendEvent = connection.prepare(
+    this.#appendEvent = lazily(
+      connection,
       `INSERT INTO run_events (run_id, sequence, type, actor, attempt, occurred_at_ms, dedupe_key, payload)
        VALUES (?, ?, ?, ?, 1, ?, ?, ?)
        ON CONFLICT (run_id, dedupe_key) WHERE dedupe_key IS NOT NULL DO NOTHING`,
@@ -92,7 +99,7 @@ export class ShadowRuns {
   }
 
   find(runId: Buffer): ShadowRun | undefined {
-    const row = this.#find.get(runId) as Row | undefined;
+    const row = this.#find().get(runId) as Row | undefined;
     return row === undefined ? undefined : shadowRun(row);
   }
 
@@ -105,7 +112,7 @@ export class ShadowRuns {
   ): void {
     const taskKey = this.identities.task(envelope.cronId, envelope.name);
     const status = fill.status ?? 'created';
-    this.#insertRun.run(
+    this.#insertRun().run(
       ids.runId,
       ids.packed,
       taskKey,
@@ -120,7 +127,7 @@ export class ShadowRuns {
       fill.reason ?? null,
       fill.logPath ?? null,
     );
-    this.#insertAttempt.run(
+    this.#insertAttempt().run(
       ids.runId,
       ids.attemptId,
       attemptStatusCode(attemptStatusFor(status)),
@@ -140,7 +147,7 @@ export class ShadowRuns {
       fill.taskRevision == null
         ? run.revisionKey
         : this.identities.revision(run.taskKey, fill.taskRevision, run.identity.createdAtMs);
-    const updated = this.#updateRun.run(
+    const updated = this.#updateRun().run(
       revisionKey,
       runStatusCode(next.status),
       next.startedAtMs,
@@ -152,7 +159,7 @@ export class ShadowRuns {
       run.version,
     );
     if (updated.changes !== 1) return false;
-    this.#updateAttempt.run(
+    this.#updateAttempt().run(
       attemptStatusCode(attemptStatusFor(next.status)),
       next.pid,
       next.pidStartTicks,
@@ -169,7 +176,7 @@ export class ShadowRuns {
   append(runId: Buffer, lastSequence: number, events: readonly NewEvent[], actor: Actor): number {
     let sequence = lastSequence;
     for (const event of events) {
-      const result = this.#appendEvent.run(
+      const result = this.#appendEvent().run(
         runId,
         sequence + 1,
         EVENT_TYPES[event.type],

@@ -66,6 +66,9 @@ const LATEST_MS = 253_402_300_799_999;
 // eslint-disable-next-line no-control-regex -- exactly the characters that must not reach a terminal
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
+/** Half a character: SQLite would store another text than the one that the next envelope claims. */
+const LONE_SURROGATE = /[\ud800-\udfff]/u;
+
 /** Reads one line as an envelope. `field` of a refusal is the field's name, `envelope` for the line as a whole. */
 export function parseEnvelope(line: string): Result<Envelope> {
   let value: unknown;
@@ -176,7 +179,13 @@ function isCount(value: unknown): boolean {
 }
 
 function isText(value: unknown, longest: number): boolean {
-  return typeof value === 'string' && value.length > 0 && value.length <= longest && !CONTROL.test(value);
+  return (
+    typeof value === 'string' &&
+    value.length > 0 &&
+    value.length <= longest &&
+    !CONTROL.test(value) &&
+    !LONE_SURROGATE.test(value)
+  );
 }
 
 function isDigest(value: unknown): boolean {

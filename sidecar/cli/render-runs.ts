@@ -72,7 +72,7 @@ function processOf(run: RunView): string | null {
 
 function coloured(status: string, width: number, style: Style): string {
   const colour = style.colour ? COLOURS[status] : undefined;
-  const padded = status.padEnd(width);
+  const padded = width === 0 ? status : fitted(status, width);
   return colour === undefined ? padded : `\u001b[${colour}m${padded}\u001b[0m`;
 }
 
@@ -86,25 +86,33 @@ function fitted(text: string, columns: number): string {
 }
 
 function widthOf(character: string): number {
-  return isWide(character.codePointAt(0) as number) ? 2 : 1;
+  return isWide(character.codePointAt(0) as number) || EMOJI.test(character) ? 2 : 1;
 }
+
+/** Emoji that terminals draw in two columns; they lie scattered over the symbols. */
+const EMOJI = /\p{Emoji_Presentation}/u;
 
 function isWide(point: number): boolean {
   return (
     (point >= 0x1100 && point <= 0x115f) ||
     (point >= 0x2e80 && point <= 0xa4cf) ||
+    (point >= 0xa960 && point <= 0xa97c) ||
     (point >= 0xac00 && point <= 0xd7a3) ||
     (point >= 0xf900 && point <= 0xfaff) ||
     (point >= 0xfe30 && point <= 0xfe6f) ||
     (point >= 0xff00 && point <= 0xff60) ||
     (point >= 0xffe0 && point <= 0xffe6) ||
-    (point >= 0x1f300 && point <= 0x1faff) ||
+    (point >= 0x16fe0 && point <= 0x1b2ff) ||
+    (point >= 0x1f200 && point <= 0x1faff) ||
     (point >= 0x20000 && point <= 0x3fffd)
   );
 }
 
+/** Controls, line separators and what turns the direction of writing: exactly the characters that steer a terminal. */
+// eslint-disable-next-line no-control-regex -- see above
+const STEERING = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udfff]/gu;
+
 /** What tasks and logs are called must not steer a terminal: colours come from us alone. */
 function printable(text: string): string {
-  // eslint-disable-next-line no-control-regex -- exactly the characters that steer a terminal
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '?');
+  return text.replace(STEERING, '?');
 }

@@ -14,7 +14,7 @@ export function renderShort(ms: number, utc: boolean): string {
   return renderInstant(ms, utc).slice(5, 19);
 }
 
-/** A span in ms as people say it: `0.4s`, `12s`, `3m05s`, `2h10m`, `3d04h`. */
+/** A span in ms as people say it, in six columns at most: `0.4s`, `12s`, `3m05s`, `2h10m`, `3d04h`, `120d`, `28y`. */
 export function renderSpan(ms: number): string {
   if (ms < 9_950) return `${(ms / 1000).toFixed(1)}s`;
   const seconds = Math.round(ms / 1000);
@@ -22,7 +22,11 @@ export function renderSpan(ms: number): string {
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return `${minutes}m${two(seconds % 60)}s`;
   const hours = Math.floor(minutes / 60);
-  return hours < 24 ? `${hours}h${two(minutes % 60)}m` : `${Math.floor(hours / 24)}d${two(hours % 24)}h`;
+  if (hours < 24) return `${hours}h${two(minutes % 60)}m`;
+  const days = Math.floor(hours / 24);
+  // A clock that was not yet set when a task began makes a span of years.
+  if (days >= 10_000) return `${Math.floor(days / 365.25)}y`;
+  return days < 100 ? `${days}d${two(hours % 24)}h` : `${days}d`;
 }
 
 function two(value: number): string {

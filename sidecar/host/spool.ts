@@ -27,14 +27,19 @@ export type QuarantineReason =
 export type SpoolEntry =
   | { readonly kind: 'complete'; readonly line: string }
   | { readonly kind: 'rejected'; readonly reason: QuarantineReason }
-  /** Still being written, or already taken by another process. */
-  | { readonly kind: 'not_yet' };
+  /** Perhaps still being written. */
+  | { readonly kind: 'incomplete_yet' }
+  /** Another process has taken it. */
+  | { readonly kind: 'taken' };
 
 /** A file that has no final newline after this long was left by a writer that died (ms). */
 const INCOMPLETE_AFTER_MS = 10 * 60 * 1000;
 
 /** The quarantine keeps the newest files up to this number; each is cut to one envelope's length. */
 const QUARANTINE_FILES_MAX = 256;
+
+/** What a rename says of the one file, not of the disk: gone already, not ours, or something of that name is there. */
+const IMMOVABLE = new Set(['ENOENT', 'EACCES', 'EPERM', 'EXDEV', 'EISDIR', 'ENOTDIR', 'ENOTEMPTY']);
 
 /**
  * The directory that the bridge writes to and an ingest drains (DESIGN 4.4). Reads by descriptor, never follows a link, and
@@ -88,7 +93,7 @@ export class Spool {
         // A clock that was set back makes a file look young, and it waits longer: that loses nothing.
         return nowMs - stat.mtimeMs > INCOMPLETE_AFTER_MS
           ? { kind: 'rejected', reason: 'incomplete' }
-          : { kind: 'not_yet' };
+          : { kind: 'incomplete_yet' };
       }
       return { kind: 'complete', line: this.#buffer.toString('utf8', 0, length - 1) };
     } finally {
@@ -105,21 +110,26 @@ export class Spool {
     }
   }
 
-  /** Moves a file out of the way, with the reason in its name, and keeps the quarantine bounded. */
-  reject(name: string, reason: QuarantineReason, nowMs: number): void {
+  /**
+   * Moves a file out of the way, with the reason in its name, and keeps the quarantine bounded. Answers false when this one
+   * file cannot be moved: it stays, and stops nothing else.
+   */
+  reject(name: string, reason: QuarantineReason, nowMs: number): boolean {
     mkdirSync(this.quarantine, { recursive: true, mode: 0o700 });
-    const kept = `${this.quarantine}/${nowMs}-${reason}-${name.slice(0, 120)}`;
+    // A name may have 255 bytes; in front of it come at most 32.
+    const kept = `${this.quarantine}/${nowMs}-${reason}-${Buffer.from(name).toString('utf8', 0, 200)}`;
     try {
       renameSync(`${this.directory}/${name}`, kept);
+      if (reason === 'oversize') truncateSync(kept, ENVELOPE_BYTES_MAX);
     } catch (error) {
-      if (codeOf(error) === 'ENOENT') return;
+      if (IMMOVABLE.has(codeOf(error))) return false;
       throw error;
     }
-    if (reason === 'oversize') truncateSync(kept, ENVELOPE_BYTES_MAX);
     const files = readdirSync(this.quarantine).sort();
     for (const old of files.slice(0, Math.max(0, files.length - QUARANTINE_FILES_MAX))) {
       rmSync(`${this.quarantine}/${old}`, { recursive: true, force: true });
     }
+    return true;
   }
 
   /** Lets the bridge write again after a flood. */
@@ -131,7 +141,7 @@ export class Spool {
 function unopened(code: string, error: unknown): SpoolEntry {
   switch (code) {
     case 'ENOENT':
-      return { kind: 'not_yet' };
+      return { kind: 'taken' };
     case 'ELOOP':
     case 'ENXIO':
     case 'ENODEV':

@@ -16,6 +16,8 @@ export interface IngestReport {
   quarantined: number;
   /** Left for the next pass because this one reached its bound. */
   remaining: number;
+  /** Left because they do not end in a newline yet: their writers may be at it. */
+  incomplete: number;
 }
 
 export interface IngestContext extends ApplyContext {
@@ -27,6 +29,9 @@ export interface IngestContext extends ApplyContext {
 
 /** Files of one transaction: enough to share its commit, few enough to keep other writers waiting only some ms. */
 const GROUP = 512;
+
+/** How many envelopes make the bridge hold back (docs/PROTOCOL.md). */
+const SPOOL_FULL = { edge: 1024, standalone: 8192 } as const;
 
 /**
  * Drains the spool into the ledger: bounded, in groups of one transaction, each file unlinked only after the commit that
@@ -45,7 +50,8 @@ export function ingest(context: IngestContext): IngestReport {
       const name = names[at] as string;
       at += 1;
       const entry = readEnvelopeFile(context, name);
-      if (entry === undefined) continue;
+      if (entry === 'incomplete_yet') report.incomplete += 1;
+      if (entry === 'incomplete_yet' || entry === 'taken') continue;
       taken += 1;
       if (typeof entry === 'string') quarantine(context, report, name, entry);
       else group.push({ name, envelope: entry });
@@ -54,18 +60,19 @@ export function ingest(context: IngestContext): IngestReport {
   }
   report.remaining = names.length - at;
   flushCounters(context);
-  if (names.length > 0 && report.remaining === 0) context.spool.clearFullFlag();
+  // Also when the spool is empty: whoever drained it may have been killed before this line.
+  if (report.remaining < SPOOL_FULL[context.profile === 'edge' ? 'edge' : 'standalone']) context.spool.clearFullFlag();
   return report;
 }
 
 export function emptyReport(): IngestReport {
-  return { started: 0, finished: 0, replayed: 0, late: 0, refused: 0, off: 0, quarantined: 0, remaining: 0 };
+  return { started: 0, finished: 0, replayed: 0, late: 0, refused: 0, off: 0, quarantined: 0, remaining: 0, incomplete: 0 };
 }
 
-/** The envelope in a file, the reason to quarantine it, or undefined when it is not complete yet. */
-function readEnvelopeFile(context: IngestContext, name: string): Envelope | QuarantineReason | undefined {
+/** The envelope in a file, the reason to quarantine it, or why it is passed over. */
+function readEnvelopeFile(context: IngestContext, name: string): Envelope | QuarantineReason | 'incomplete_yet' | 'taken' {
   const entry = context.spool.read(name, context.clock());
-  if (entry.kind === 'not_yet') return undefined;
+  if (entry.kind === 'incomplete_yet' || entry.kind === 'taken') return entry.kind;
   if (entry.kind === 'rejected') return entry.reason;
   const parsed = parseEnvelope(entry.line);
   return parsed.ok ? parsed.value : 'malformed';
@@ -123,7 +130,7 @@ function quarantine(
   name: string,
   reason: QuarantineReason,
 ): void {
-  context.spool.reject(name, reason, context.clock());
+  if (!context.spool.reject(name, reason, context.clock())) return;
   context.counters.add('ql_sidecar_quarantined_total', `error_class="${reason}"`);
   report.quarantined += 1;
 }

@@ -26,7 +26,7 @@ export function tick(context: TickContext): TickReport {
   report.checked = pass.checked;
   if (pass.gone.length === 0) return report;
   addIngest(report, ingest({ ...context, limit: context.limit - taken(report) }));
-  if (report.remaining > 0) return report;
+  if (report.remaining > 0 || report.incomplete > 0) return report;
   const { lost } = settleLost(context.connection, context.runs, context.counters, pass.gone, context.clock());
   report.lost = lost;
   return report;
@@ -47,4 +47,5 @@ function addIngest(report: TickReport, next: IngestReport): void {
   report.off += next.off;
   report.quarantined += next.quarantined;
   report.remaining = next.remaining;
+  report.incomplete = next.incomplete;
 }

@@ -1,15 +1,21 @@
 import type { Connection, Statement } from './database.js';
 import { lazily, lazyValue } from './lazily.js';
 
+interface KnownRevision {
+  readonly key: number;
+  firstSeenMs: number;
+}
+
 /** The keys of tasks, revisions and hosts, looked up or made once per process. Call `forget` after a rollback. */
 export class Identities {
   readonly #tasks = new Map<string, number>();
-  readonly #revisions = new Map<string, number>();
+  readonly #revisions = new Map<string, KnownRevision>();
   readonly #hosts = new Map<string, number>();
   readonly #findTask: () => Statement;
   readonly #insertTask: () => Statement;
   readonly #findRevision: () => Statement;
   readonly #insertRevision: () => Statement;
+  readonly #seenEarlier: () => Statement;
   readonly #findHost: () => Statement;
   readonly #insertHost: () => Statement;
 
@@ -22,14 +28,15 @@ export class Identities {
       connection,
       'INSERT INTO tasks (project_key, task_id, cron_id, name) VALUES (1, ?, ?, ?)',
     );
-    this.#findRevision = lazyValue(
+    this.#findRevision = lazily(
       connection,
-      'SELECT revision_key FROM task_revisions WHERE task_key = ? AND digest = ?',
+      'SELECT revision_key AS key, first_seen_at_ms AS firstSeenMs FROM task_revisions WHERE task_key = ? AND digest = ?',
     );
     this.#insertRevision = lazily(
       connection,
       'INSERT INTO task_revisions (task_key, digest, first_seen_at_ms) VALUES (?, ?, ?)',
     );
+    this.#seenEarlier = lazily(connection, 'UPDATE task_revisions SET first_seen_at_ms = ? WHERE revision_key = ?');
     this.#findHost = lazyValue(
       connection,
       'SELECT host_key FROM process_hosts WHERE host = ? AND boot_id = ? AND init_start_ticks = ?',
@@ -51,15 +58,22 @@ export class Identities {
     );
   }
 
-  /** The key of a revision of a task; `digest` in hex. */
-  revision(taskKey: number, digest: string, nowMs: number): number {
-    const key = `${taskKey}:${digest}`;
-    const known = this.#revisions.get(key);
-    if (known !== undefined) return known;
-    const bytes = Buffer.from(digest, 'hex');
-    return remember(this.#revisions, key, this.#findRevision().get(taskKey, bytes), () =>
-      this.#insertRevision().run(taskKey, bytes, nowMs),
-    );
+  /** The key of a revision of a task; `digest` in hex. Envelopes may come in any order: the earliest instant is kept. */
+  revision(taskKey: number, digest: string, seenAtMs: number): number {
+    const name = `${taskKey}:${digest}`;
+    let known = this.#revisions.get(name);
+    if (known === undefined) {
+      const bytes = Buffer.from(digest, 'hex');
+      known =
+        (this.#findRevision().get(taskKey, bytes) as KnownRevision | undefined) ??
+        { key: Number(this.#insertRevision().run(taskKey, bytes, seenAtMs).lastInsertRowid), firstSeenMs: seenAtMs };
+      keep(this.#revisions, name, known);
+    }
+    if (seenAtMs < known.firstSeenMs) {
+      this.#seenEarlier().run(seenAtMs, known.key);
+      known.firstSeenMs = seenAtMs;
+    }
+    return known.key;
   }
 
   /** The key of one boot of a host; `initStartTicks` is 0 where it is not known. */
@@ -92,8 +106,12 @@ function remember(
   insert: () => { lastInsertRowid: number | bigint },
 ): number {
   const value = typeof found === 'number' ? found : Number(insert().lastInsertRowid);
-  // Bounded: a flood of foreign identities costs look-ups, not memory.
+  keep(cache, key, value);
+  return value;
+}
+
+/** Bounded: a flood of foreign identities costs look-ups, not memory. */
+function keep<Value>(cache: Map<string, Value>, key: string, value: Value): void {
   if (cache.size >= 4096) cache.clear();
   cache.set(key, value);
-  return value;
 }

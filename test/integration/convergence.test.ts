@@ -144,4 +144,3 @@ for (const [title, kinds, status, exitCode, startedKnown, eventTypes] of [
     t.deepEqual(b.events(run).map(({ sequence }) => sequence), b.events(run).map((_, index) => index + 1));
   });
 }
-

@@ -68,8 +68,10 @@ export async function runCommand(words: readonly string[]): Promise<number> {
     .exitProcess(false)
     .showHelpOnFail(false)
     .fail((message, error) => {
-      // Typed as always there; it is not for what a person mistyped.
-      throw (error as Error | undefined) ?? new OperatorError(usageMessage(message), 'command line', 'see "ql-sidecar --help"', EXIT.usage);
+      // Typed as always there; for what a person mistyped it is not, or it is the parser's own.
+      const thrown = error as Error | undefined;
+      if (thrown !== undefined && thrown.name !== 'YError') throw thrown;
+      throw new OperatorError(usageMessage(thrown?.message ?? message), 'command line', 'see "ql-sidecar --help"', EXIT.usage);
     });
   try {
     await parser.parseAsync();

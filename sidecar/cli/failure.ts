@@ -35,5 +35,5 @@ const SYSTEM: Readonly<Record<string, readonly [string, string]>> = {
 
 function oneLine(text: string): string {
   // eslint-disable-next-line no-control-regex -- one line, whatever a path or message holds
-  return text.slice(0, 500).replace(/[\u0000-\u001f\u007f]+/g, ' ');
+  return text.slice(0, 500).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
 }

@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+import { codeOf } from '../domain/error-code.js';
 import { systemClock } from '../host/clock.js';
 import { linuxProcesses } from '../host/proc.js';
 import { Spool } from '../host/spool.js';
@@ -65,9 +66,18 @@ const WORDS: readonly (readonly [keyof TickReport, string])[] = [
 
 function say(invocation: Invocation, command: string, report: IngestReport & Partial<TickReport>): void {
   if (invocation.json) {
-    writeSync(1, `${JSON.stringify(report)}\n`);
+    tell(JSON.stringify(report));
     return;
   }
   const said = WORDS.filter(([key]) => (report[key] ?? 0) > 0).map(([key, word]) => `${report[key]} ${word}`);
-  if (said.length > 0) writeSync(1, `${command}: ${said.join(', ')}\n`);
+  if (said.length > 0) tell(`${command}: ${said.join(', ')}`);
+}
+
+/** The work is committed: a reader that has gone is no failure of it. */
+function tell(line: string): void {
+  try {
+    writeSync(1, `${line}\n`);
+  } catch (error) {
+    if (codeOf(error) !== 'EPIPE') throw error;
+  }
 }

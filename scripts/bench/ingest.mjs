@@ -1,25 +1,70 @@
-// Spool to ledger through the whole path, and what a Run costs in bytes.
+// From the spool to the ledger through the whole path: how many envelopes a second, bytes of ledger a Run, bytes written.
 import { execFileSync } from 'node:child_process';
-import { readFileSync, rmSync, statSync } from 'node:fs';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { bundle, dataDirectory } from './data-directory.mjs';
 import { execution, spool } from './envelopes.mjs';
-import { cleanEnvironment, median, report } from './measure.mjs';
-import { dataDirectory } from './tick.mjs';
+import { cleanEnvironment, figure, median, scratchDirectory } from './measure.mjs';
 
-const bundle = path.resolve('dist/ql-sidecar/lib/ql-sidecar.cjs');
-const PER_PASS = 4096;
-
-/** One ingest process; answers the seconds that it ran and the bytes that it wrote. */
-function ingest(data) {
-  const probe = `
-    const fs = require('fs');
-    process.argv = [process.argv[0], ${JSON.stringify(bundle)}, 'ingest', '--data-dir', ${JSON.stringify(data)}];
-    const written = () => Number(/^write_bytes: (\\d+)/m.exec(fs.readFileSync('/proc/self/io', 'utf8'))[1]);
-    const before = written();
-    const started = process.hrtime.bigint();
-    process.on('exit', () => fs.writeSync(3, JSON.stringify({ s: Number(process.hrtime.bigint() - started) / 1e9, bytes: written() - before })));
-    require(${JSON.stringify(bundle)});`;
-  const out = execFileSync(process.execPath, ['-e', probe], { env: cleanEnvironment, stdio: ['ignore', 'ignore', 'inherit', 'pipe'] });
-  return out;
+/** Loaded before the command: tells its seconds from the first line to the exit, and the bytes that it handed to the disk. */
+function probeFile(scratch) {
+  const file = path.join(scratch, 'probe.cjs');
+  writeFileSync(
+    file,
+    `const fs = require('fs');
+    const io = () => Number(/^write_bytes: (\\d+)/m.exec(fs.readFileSync('/proc/self/io', 'utf8'))[1]);
+    const bytes = io(), started = performance.now();
+    process.on('exit', () => fs.writeSync(1, JSON.stringify({ s: (performance.now() - started) / 1000, bytes: io() - bytes })));`,
+  );
+  return file;
 }
-export { ingest, PER_PASS, median, report, readFileSync, rmSync, statSync, execution, spool, dataDirectory };
+
+export function* run() {
+  const scratch = scratchDirectory();
+  const probe = probeFile(scratch);
+  const ingest = (data) =>
+    JSON.parse(
+      execFileSync(process.execPath, ['--require', probe, bundle, 'ingest', '--data-dir', data], { env: cleanEnvironment })
+        .toString()
+        .replace(/^ingest:.*\n/, ''),
+    );
+  let second = 1_764_572_400;
+  const fill = (data, executions) => {
+    for (let at = 0; at < executions; at += 1) {
+      second += 7;
+      for (const envelope of execution(second)) spool(`${data}/ql-sidecar/spool`, envelope);
+    }
+  };
+
+  const data = dataDirectory('standalone', scratch);
+  const rates = [];
+  for (let pass = 0; pass < 9; pass += 1) {
+    fill(data, 2048);
+    rates.push(4096 / ingest(data).s);
+  }
+  yield figure('spool ingest, 4,096 envelopes a pass, whole command', median(rates), 'envelopes/s', { atLeast: 20_000 });
+
+  const ledger = path.join(data, 'ql-sidecar/ledger.sqlite');
+  const before = statSync(ledger).size;
+  for (let pass = 0; pass < 4; pass += 1) {
+    fill(data, 2048);
+    ingest(data);
+  }
+  const perRun = (statSync(ledger).size - before) / 8192;
+  yield figure('ledger, each finished Run with its Attempt and Events', perRun, 'B', { atMost: 600 });
+
+  for (const profile of ['edge', 'standalone']) {
+    const small = dataDirectory(profile, scratch);
+    fill(small, 2048);
+    while (readdirSync(`${small}/ql-sidecar/spool`).length > 0) ingest(small);
+    for (const executions of [1, 16]) {
+      const written = [];
+      for (let pass = 0; pass < 15; pass += 1) {
+        fill(small, executions);
+        written.push(ingest(small).bytes / executions);
+      }
+      const name = `written to disk for each execution, ${executions} in a pass, ${profile}`;
+      yield figure(name, median(written) / 1000, 'KB', { atMost: 15 });
+    }
+  }
+}

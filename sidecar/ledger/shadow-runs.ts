@@ -1,7 +1,7 @@
 import type { RunIdentity } from '../domain/drift.js';
 import type { Envelope } from '../domain/envelope.js';
 import { ACTORS, EVENT_TYPES, type Actor } from '../domain/event-type.js';
-import { originCode } from '../domain/origin.js';
+import { originCode, type ShadowOrigin } from '../domain/origin.js';
 import type { NewEvent, RunFacts, RunFill } from '../domain/run.js';
 import { RUN_STATUSES, attemptStatusCode, attemptStatusFor, runStatusCode } from '../domain/status.js';
 import type { Connection, Statement } from './database.js';
@@ -18,6 +18,14 @@ export interface ShadowRun {
   readonly lastSequence: number;
   readonly revisionKey: number | null;
   readonly hostKey: number | null;
+}
+
+/** A Run that this transaction has created and not yet written. */
+interface NewRun {
+  readonly ids: { readonly runId: Buffer; readonly attemptId: Buffer; readonly packed: Buffer };
+  readonly origin: ShadowOrigin;
+  run: ShadowRun;
+  readonly events: (NewEvent & { readonly actor: Actor })[];
 }
 
 interface Row {
@@ -42,9 +50,14 @@ interface Row {
   last_sequence: number;
 }
 
-/** Statements about legacy-owned Runs. Every call belongs inside the caller's transaction. */
+/**
+ * Statements about legacy-owned Runs. Every call belongs inside the caller's transaction. A new Run is held back until the
+ * next one is touched, so that a start and a finish that come together are written once: call `flush` before the commit,
+ * and `forget` after a rollback.
+ */
 export class ShadowRuns {
   readonly identities: Identities;
+  #new: NewRun | null = null;
   readonly #find: () => Statement;
   readonly #insertRun: () => Statement;
   readonly #insertAttempt: () => Statement;
@@ -70,7 +83,7 @@ export class ShadowRuns {
       connection,
       `INSERT INTO runs (run_id, project_key, idempotency_key, task_key, cron_id, revision_key, origin, owner, status,
                          version, created_at_ms, started_at_ms, finished_at_ms, exit_code, reason, log_path)
-       VALUES (?, 1, ?, ?, ?, ?, ?, 0, ?, 1, ?, ?, ?, ?, ?, ?)`,
+       VALUES (?, 1, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#insertAttempt = lazily(
       connection,
@@ -99,74 +112,60 @@ export class ShadowRuns {
   }
 
   find(runId: Buffer): ShadowRun | undefined {
+    if (this.#new !== null) {
+      if (this.#new.ids.runId.equals(runId)) return this.#new.run;
+      this.flush();
+    }
     const row = this.#find().get(runId) as Row | undefined;
     return row === undefined ? undefined : shadowRun(row);
   }
 
   /** Creates Run and Attempt as `fill` says; the Events are appended by `append`. */
-  create(
-    ids: { readonly runId: Buffer; readonly attemptId: Buffer; readonly packed: Buffer },
-    envelope: Envelope,
-    fill: RunFill,
-    createdAtMs: number,
-  ): void {
+  create(ids: NewRun['ids'], envelope: Envelope, fill: RunFill, createdAtMs: number): void {
+    this.flush();
     const taskKey = this.identities.task(envelope.cronId, envelope.name);
-    const status = fill.status ?? 'created';
-    this.#insertRun().run(
-      ids.runId,
-      ids.packed,
+    const { cronId, name } = envelope;
+    const run: ShadowRun = {
+      runId: ids.runId,
       taskKey,
-      envelope.cronId,
-      fill.taskRevision == null ? null : this.identities.revision(taskKey, fill.taskRevision, createdAtMs),
-      originCode(envelope.executionId.origin),
-      runStatusCode(status),
-      createdAtMs,
-      fill.startedAtMs ?? null,
-      fill.finishedAtMs ?? null,
-      fill.exitCode ?? null,
-      fill.reason ?? null,
-      fill.logPath ?? null,
-    );
-    this.#insertAttempt().run(
-      ids.runId,
-      ids.attemptId,
-      attemptStatusCode(attemptStatusFor(status)),
-      fill.pid ?? null,
-      fill.pidStartTicks ?? null,
-      fill.hostKnown === true ? this.#hostKey(envelope) : null,
-      fill.startedAtMs ?? null,
-      fill.finishedAtMs ?? null,
-      fill.exitCode ?? null,
-    );
+      version: 0,
+      lastSequence: 0,
+      revisionKey: null,
+      hostKey: null,
+      facts: NOTHING_KNOWN,
+      identity: { cronId, name, taskRevision: null, idempotencyKey: ids.packed, createdAtMs },
+    };
+    this.#new = { ids, origin: envelope.executionId.origin, run: this.#filled(run, fill, envelope), events: [] };
   }
 
   /** Writes what `fill` changes. Answers false, writing nothing, when the Run has moved on since it was read. */
   update(run: ShadowRun, fill: RunFill, envelope: Envelope | null): boolean {
-    const next = { ...run.facts, ...fill };
-    const revisionKey =
-      fill.taskRevision == null
-        ? run.revisionKey
-        : this.identities.revision(run.taskKey, fill.taskRevision, run.identity.createdAtMs);
+    const next = this.#filled(run, fill, envelope);
+    if (this.#new?.ids.runId.equals(run.runId) === true) {
+      this.#new.run = { ...next, lastSequence: this.#new.run.lastSequence };
+      return true;
+    }
+    const { facts } = next;
     const updated = this.#updateRun().run(
-      revisionKey,
-      runStatusCode(next.status),
-      next.startedAtMs,
-      next.finishedAtMs,
-      next.exitCode,
-      next.reason,
-      next.logPath,
+      next.revisionKey,
+      runStatusCode(facts.status),
+      facts.startedAtMs,
+      facts.finishedAtMs,
+      facts.exitCode,
+      facts.reason,
+      facts.logPath,
       run.runId,
       run.version,
     );
     if (updated.changes !== 1) return false;
     this.#updateAttempt().run(
-      attemptStatusCode(attemptStatusFor(next.status)),
-      next.pid,
-      next.pidStartTicks,
-      fill.hostKnown === true && envelope !== null ? this.#hostKey(envelope) : run.hostKey,
-      next.startedAtMs,
-      next.finishedAtMs,
-      next.exitCode,
+      attemptStatusCode(attemptStatusFor(facts.status)),
+      facts.pid,
+      facts.pidStartTicks,
+      next.hostKey,
+      facts.startedAtMs,
+      facts.finishedAtMs,
+      facts.exitCode,
       run.runId,
     );
     return true;
@@ -174,20 +173,78 @@ export class ShadowRuns {
 
   /** Appends Events after `lastSequence`; one whose dedupe key is already there is left out. Answers how many were new. */
   append(runId: Buffer, lastSequence: number, events: readonly NewEvent[], actor: Actor): number {
+    if (this.#new?.ids.runId.equals(runId) === true) return appendTo(this.#new, events, actor);
     let sequence = lastSequence;
-    for (const event of events) {
-      const result = this.#appendEvent().run(
-        runId,
-        sequence + 1,
-        EVENT_TYPES[event.type],
-        ACTORS.indexOf(actor),
-        event.occurredAtMs,
-        event.dedupeKey,
-        event.payload === null ? null : JSON.stringify(event.payload),
-      );
-      sequence += result.changes;
-    }
+    for (const event of events) sequence += this.#write(runId, sequence + 1, event, actor);
     return sequence - lastSequence;
+  }
+
+  /** Writes the Run that is held back, if there is one. */
+  flush(): void {
+    if (this.#new === null) return;
+    const { ids, origin, run, events } = this.#new;
+    this.#new = null;
+    const { facts } = run;
+    this.#insertRun().run(
+      ids.runId,
+      ids.packed,
+      run.taskKey,
+      run.identity.cronId,
+      run.revisionKey,
+      originCode(origin),
+      runStatusCode(facts.status),
+      run.version,
+      run.identity.createdAtMs,
+      facts.startedAtMs,
+      facts.finishedAtMs,
+      facts.exitCode,
+      facts.reason,
+      facts.logPath,
+    );
+    this.#insertAttempt().run(
+      ids.runId,
+      ids.attemptId,
+      attemptStatusCode(attemptStatusFor(facts.status)),
+      facts.pid,
+      facts.pidStartTicks,
+      run.hostKey,
+      facts.startedAtMs,
+      facts.finishedAtMs,
+      facts.exitCode,
+    );
+    events.forEach((event, at) => this.#write(ids.runId, at + 1, event, event.actor));
+  }
+
+  /** Drops what is held in memory: the transaction that it belonged to is undone. */
+  forget(): void {
+    this.#new = null;
+    this.identities.forget();
+  }
+
+  #write(runId: Buffer, sequence: number, event: NewEvent, actor: Actor): number {
+    return this.#appendEvent().run(
+      runId,
+      sequence,
+      EVENT_TYPES[event.type],
+      ACTORS.indexOf(actor),
+      event.occurredAtMs,
+      event.dedupeKey,
+      event.payload === null ? null : JSON.stringify(event.payload),
+    ).changes;
+  }
+
+  /** The Run as it is after `fill`. */
+  #filled(run: ShadowRun, fill: RunFill, envelope: Envelope | null): ShadowRun {
+    const { identity, revisionKey, hostKey } = run;
+    const claimed = fill.taskRevision ?? null;
+    return {
+      ...run,
+      version: run.version + 1,
+      facts: { ...run.facts, ...fill },
+      revisionKey: claimed === null ? revisionKey : this.identities.revision(run.taskKey, claimed, identity.createdAtMs),
+      hostKey: fill.hostKnown === true && envelope !== null ? this.#hostKey(envelope) : hostKey,
+      identity: claimed === null ? identity : { ...identity, taskRevision: claimed },
+    };
   }
 
   #hostKey(envelope: Envelope): number | null {
@@ -195,6 +252,30 @@ export class ShadowRuns {
     if (claim === null || claim.host === null || claim.bootId === null) return null;
     return this.identities.host(claim.host, claim.bootId, claim.initStartTicks ?? 0);
   }
+}
+
+const NOTHING_KNOWN: RunFacts = {
+  status: 'created',
+  startedAtMs: null,
+  finishedAtMs: null,
+  exitCode: null,
+  reason: null,
+  logPath: null,
+  taskRevision: null,
+  pid: null,
+  pidStartTicks: null,
+  hostKnown: false,
+};
+
+/** The same rule as the unique index: a dedupe key once a Run. */
+function appendTo(target: NewRun, events: readonly NewEvent[], actor: Actor): number {
+  const before = target.events.length;
+  for (const event of events) {
+    const known = event.dedupeKey !== null && target.events.some(({ dedupeKey }) => dedupeKey === event.dedupeKey);
+    if (!known) target.events.push({ ...event, actor });
+  }
+  target.run = { ...target.run, lastSequence: target.events.length };
+  return target.events.length - before;
 }
 
 function shadowRun(row: Row): ShadowRun {

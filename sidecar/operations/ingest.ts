@@ -111,6 +111,7 @@ export function applyAll(
     const applied = context.connection
       .transaction(() => {
         const outcomes = envelopes.map((envelope) => applyEnvelope(context, envelope));
+        context.runs.flush();
         context.counters.write(context.connection);
         return outcomes;
       })
@@ -119,7 +120,7 @@ export function applyAll(
     return applied;
   } catch (error) {
     context.counters.clear();
-    context.runs.identities.forget();
+    context.runs.forget();
     throw error;
   }
 }

@@ -49,6 +49,10 @@ export function explained(error: unknown, file: string): OperatorError {
   if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) {
     return new OperatorError('ledger is locked', file, 'another process is writing; try again', EXIT.tryAgain);
   }
+  // A journal that was left by a killed process: only who may write can take it back.
+  if (code === 'SQLITE_READONLY_ROLLBACK') {
+    return new OperatorError('a write was cut off', file, 'run "ql-sidecar tick", which takes it back', EXIT.tryAgain);
+  }
   const [what, remedy] = CAUSES[code.replace(/^(SQLITE_[A-Z]+).*$/, '$1')] ?? [
     `ledger error ${code === '' ? messageOf(error) : code}`,
     'run "ql-sidecar migrate --check"',

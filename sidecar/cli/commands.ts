@@ -32,8 +32,15 @@ export async function runCommand(words: readonly string[]): Promise<number> {
     )
     .command('tick', 'one pass of work, as crond calls it each minute', (command) => command, (options) => tickCommand(prepared(options)))
     .command('ingest', 'take in what waits in the spool', (command) => command, (options) => ingestCommand(prepared(options)))
-    .command('serve', 'receive callbacks over HTTP until stopped', (command) => command, async (options) =>
-      (await import('../http/serve.js')).serveCommand(prepared(options)))
+    .command(
+      'serve',
+      'receive callbacks over HTTP until stopped',
+      (command) =>
+        command.option('listen', { type: 'string', requiresArg: true, describe: 'also on TCP: 127.0.0.1:PORT, with the token of serve.token' }),
+      async (options) => {
+        exitCode = await (await import('../http/serve.js')).serveCommand(prepared(options), { listen: options.listen ?? null });
+      },
+    )
     .command(
       'runs',
       'list Runs, newest first',

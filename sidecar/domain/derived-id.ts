@@ -17,6 +17,11 @@ export function deriveId(identity: Buffer, atMs: number, purpose: IdPurpose): Bu
   return id;
 }
 
+/** 16 bytes that stand for others where only equality is asked, and nobody gains by making two of them equal. */
+export function digest128(input: Buffer): Buffer {
+  return murmur128(input, 0);
+}
+
 const C1 = 0x239b961b;
 const C2 = 0xab0e9789;
 const C3 = 0x38b34ae5;

@@ -12,6 +12,7 @@ export const COUNTERS: readonly MetricFamily[] = [
   counter('shadow_run_create_total', 'Shadow Runs created.', true),
   counter('shadow_run_create_failed_total', 'Callbacks refused because they contradict the recorded Run.'),
   counter('shadow_callback_unmatched_total', 'Callbacks without an execution ID that no single Run could be found for.'),
+  counter('ql_sidecar_correlation_truncated_total', 'Callbacks without an execution ID that had more candidates than are compared.'),
   counter('shadow_transition_mismatch_total', 'Callbacks that have no legal transition.'),
   counter('shadow_terminal_mismatch_total', 'Finishes that contradict the recorded outcome.', true),
   counter('legacy_fallback_total', 'Executions of runtime-owned tasks that were left to the panel.'),

@@ -14,6 +14,7 @@ export interface Paths {
   readonly receiver: string;
   readonly socket: string;
   readonly token: string;
+  readonly lock: string;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -52,6 +53,7 @@ export function pathsBelow(data: string, sidecarDir: string | null): Paths {
     receiver: `${sidecar}/receiver`,
     socket: `${sidecar}/serve.sock`,
     token: `${sidecar}/serve.token`,
+    lock: `${sidecar}/serve.lock`,
   };
 }
 

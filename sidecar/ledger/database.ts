@@ -41,6 +41,11 @@ export function openConnection(options: OpenOptions): Connection {
   return connection;
 }
 
+/** Bounds how long a statement of this connection waits for another process, in ms: 0 answers at once. */
+export function waitAtMost(connection: Connection, ms: number): void {
+  connection.pragma(`busy_timeout = ${ms}`);
+}
+
 /** Turns what SQLite and the file system throw into one line with a remedy and the exit code of its kind. */
 export function explained(error: unknown, file: string): OperatorError {
   if (error instanceof OperatorError) return error;

@@ -36,7 +36,11 @@ export class Identities {
       connection,
       'INSERT INTO task_revisions (task_key, digest, first_seen_at_ms) VALUES (?, ?, ?)',
     );
-    this.#seenEarlier = lazily(connection, 'UPDATE task_revisions SET first_seen_at_ms = ? WHERE revision_key = ?');
+    // What is remembered may be old: another process can have recorded an earlier instant meanwhile.
+    this.#seenEarlier = lazily(
+      connection,
+      'UPDATE task_revisions SET first_seen_at_ms = min(first_seen_at_ms, ?) WHERE revision_key = ?',
+    );
     this.#findHost = lazyValue(
       connection,
       'SELECT host_key FROM process_hosts WHERE host = ? AND boot_id = ? AND init_start_ticks = ?',

@@ -43,6 +43,9 @@ export interface RunFilter {
   readonly status?: RunStatus | 'active';
   /** Runs accepted at or after this instant (ms). */
   readonly sinceMs?: number;
+  /** Only Runs older than this one, and not older than that one: a page of a long list. */
+  readonly before?: Buffer;
+  readonly notBefore?: Buffer;
   readonly limit: number;
 }
 
@@ -89,6 +92,8 @@ export function* listRuns(connection: Connection, filter: RunFilter): Generator<
   else if (filter.status !== undefined) add('r.status = ?', runStatusCode(filter.status));
   // A Run ID begins with its accepted instant: the primary key answers "since" and "newest first".
   if (filter.sinceMs !== undefined) add('r.run_id >= ?', firstIdAt(filter.sinceMs));
+  if (filter.before !== undefined) add('r.run_id < ?', filter.before);
+  if (filter.notBefore !== undefined) add('r.run_id >= ?', filter.notBefore);
   const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`;
   const rows = connection.prepare(`${SELECT}${where} ORDER BY r.run_id DESC LIMIT ?`).iterate(...values, filter.limit);
   for (const row of rows) yield runView(row as Row);

@@ -1,0 +1,74 @@
+import type { Envelope } from '../domain/envelope.js';
+import type { LegacyCallback } from '../domain/legacy-callback.js';
+import type { Connection } from '../ledger/database.js';
+import { isRowError } from '../ledger/readiness.js';
+import { applyEnvelope, type ApplyContext } from './apply-envelope.js';
+import { correlateCallback, type CorrelatedCallback } from './correlate.js';
+
+/** What one request asks to be made durable: all of it or nothing. */
+export type Submission =
+  | { readonly kind: 'envelopes'; readonly envelopes: readonly Envelope[] }
+  | { readonly kind: 'legacy'; readonly callback: LegacyCallback };
+
+/** What became of a submission: an outcome per envelope or cron, or the index of the one that a rule of the schema forbids. */
+export type Acceptance =
+  | { readonly kind: 'accepted'; readonly outcomes: readonly CorrelatedCallback[] }
+  | { readonly kind: 'refused_by_ledger'; readonly index: number };
+
+export interface AcceptContext extends ApplyContext {
+  readonly connection: Connection;
+}
+
+/**
+ * Makes submissions durable in one transaction (`synchronous=FULL`), in their order: when this returns, they are on the
+ * disk. One that breaks a rule of the schema is answered so and keeps none of the others out. Throws what the ledger or the
+ * disk throws; nothing of any of them is written then.
+ */
+export function accept(context: AcceptContext, submissions: readonly Submission[]): readonly Acceptance[] {
+  try {
+    return commit(context, submissions, { index: 0 });
+  } catch (error) {
+    if (!isRowError(error)) throw error;
+    // Rare enough to pay for: each gets a commit of its own, so that only the one that is wrong is refused. Also when there
+    // is only one: what was remembered of tasks and revisions may have been pruned by another process, and is forgotten now.
+    return submissions.map((submission) => acceptAlone(context, submission));
+  }
+}
+
+function acceptAlone(context: AcceptContext, submission: Submission): Acceptance {
+  const progress = { index: 0 };
+  try {
+    return commit(context, [submission], progress)[0] as Acceptance;
+  } catch (error) {
+    if (!isRowError(error)) throw error;
+    return { kind: 'refused_by_ledger', index: progress.index };
+  }
+}
+
+/** All in one transaction, counters included. `progress` tells which envelope of a submission was at work. */
+function commit(context: AcceptContext, submissions: readonly Submission[], progress: { index: number }): readonly Acceptance[] {
+  try {
+    return context.connection
+      .transaction(() => {
+        const accepted = submissions.map((submission) => apply(context, submission, progress));
+        context.counters.write(context.connection);
+        return accepted;
+      })
+      .immediate();
+  } catch (error) {
+    context.runs.identities.forget();
+    throw error;
+  } finally {
+    context.counters.clear();
+  }
+}
+
+function apply(context: AcceptContext, submission: Submission, progress: { index: number }): Acceptance {
+  progress.index = 0;
+  if (submission.kind === 'legacy') return { kind: 'accepted', outcomes: correlateCallback(context, submission.callback) };
+  const outcomes = submission.envelopes.map((envelope, index) => {
+    progress.index = index;
+    return applyEnvelope(context, envelope);
+  });
+  return { kind: 'accepted', outcomes };
+}

@@ -1,7 +1,7 @@
 // make bench: every figure that the project promises, measured here and now, with its bar. `bench.mjs NAME...` runs some.
 import { readdirSync } from 'node:fs';
 
-const ORDER = ['bridge', 'tick', 'ingest', 'receiver'];
+const ORDER = ['bridge', 'tick', 'ingest', 'writes', 'receiver'];
 const present = readdirSync(new URL('.', import.meta.url));
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : ORDER.filter((name) => present.includes(`${name}.mjs`));
 

@@ -1,20 +1,19 @@
-// From the spool to the ledger through the whole path: how many envelopes a second, bytes of ledger a Run, bytes written.
+// From the spool to the ledger through the whole path: how many envelopes a second, and bytes of ledger a Run.
 import { execFileSync } from 'node:child_process';
-import { readdirSync, statSync, writeFileSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { bundle, dataDirectory } from './data-directory.mjs';
 import { execution, spool } from './envelopes.mjs';
 import { cleanEnvironment, figure, median, scratchDirectory } from './measure.mjs';
 
-/** Loaded before the command: tells its seconds from the first line to the exit, and the bytes that it handed to the disk. */
+/** Loaded before the command: tells its seconds from the first line to the exit. */
 function probeFile(scratch) {
   const file = path.join(scratch, 'probe.cjs');
   writeFileSync(
     file,
     `const fs = require('fs');
-    const io = () => Number(/^write_bytes: (\\d+)/m.exec(fs.readFileSync('/proc/self/io', 'utf8'))[1]);
-    const bytes = io(), started = performance.now();
-    process.on('exit', () => fs.writeSync(1, JSON.stringify({ s: (performance.now() - started) / 1000, bytes: io() - bytes })));`,
+    const started = performance.now();
+    process.on('exit', () => fs.writeSync(1, JSON.stringify({ s: (performance.now() - started) / 1000 })));`,
   );
   return file;
 }
@@ -52,19 +51,4 @@ export function* run() {
   }
   const perRun = (statSync(ledger).size - before) / 8192;
   yield figure('ledger, each finished Run with its Attempt and Events', perRun, 'B', { atMost: 600 });
-
-  for (const profile of ['edge', 'standalone']) {
-    const small = dataDirectory(profile, scratch);
-    fill(small, 2048);
-    while (readdirSync(`${small}/ql-sidecar/spool`).length > 0) ingest(small);
-    for (const executions of [1, 16]) {
-      const written = [];
-      for (let pass = 0; pass < 15; pass += 1) {
-        fill(small, executions);
-        written.push(ingest(small).bytes / executions);
-      }
-      const name = `written to disk for each execution, ${executions} in a pass, ${profile}`;
-      yield figure(name, median(written) / 1000, 'KB', { atMost: 15 });
-    }
-  }
 }

@@ -26,7 +26,7 @@ export interface AcceptContext extends ApplyContext {
  */
 export function accept(context: AcceptContext, submissions: readonly Submission[]): readonly Acceptance[] {
   try {
-    return commit(context, submissions, { index: 0 });
+    return commit(context, submissions, { index: 0, isExact: false });
   } catch (error) {
     if (!isRowError(error)) throw error;
     // Rare enough to pay for: each gets a commit of its own, so that only the one that is wrong is refused. Also when there
@@ -36,7 +36,7 @@ export function accept(context: AcceptContext, submissions: readonly Submission[
 }
 
 function acceptAlone(context: AcceptContext, submission: Submission): Acceptance {
-  const progress = { index: 0 };
+  const progress = { index: 0, isExact: true };
   try {
     return commit(context, [submission], progress)[0] as Acceptance;
   } catch (error) {
@@ -45,8 +45,14 @@ function acceptAlone(context: AcceptContext, submission: Submission): Acceptance
   }
 }
 
-/** All in one transaction, counters included. `progress` tells which envelope of a submission was at work. */
-function commit(context: AcceptContext, submissions: readonly Submission[], progress: { index: number }): readonly Acceptance[] {
+/** Which envelope of a submission is at work. `isExact`: each is written before the next, so that an error names the right one. */
+interface Progress {
+  index: number;
+  readonly isExact: boolean;
+}
+
+/** All in one transaction, counters included. */
+function commit(context: AcceptContext, submissions: readonly Submission[], progress: Progress): readonly Acceptance[] {
   try {
     return context.connection
       .transaction(() => {
@@ -56,19 +62,25 @@ function commit(context: AcceptContext, submissions: readonly Submission[], prog
       })
       .immediate();
   } catch (error) {
-    context.runs.identities.forget();
+    context.runs.forget();
     throw error;
   } finally {
     context.counters.clear();
   }
 }
 
-function apply(context: AcceptContext, submission: Submission, progress: { index: number }): Acceptance {
+function apply(context: AcceptContext, submission: Submission, progress: Progress): Acceptance {
   progress.index = 0;
-  if (submission.kind === 'legacy') return { kind: 'accepted', outcomes: correlateCallback(context, submission.callback) };
-  const outcomes = submission.envelopes.map((envelope, index) => {
-    progress.index = index;
-    return applyEnvelope(context, envelope);
-  });
+  const outcomes =
+    submission.kind === 'legacy'
+      ? correlateCallback(context, submission.callback)
+      : submission.envelopes.map((envelope, index) => {
+          progress.index = index;
+          const outcome = applyEnvelope(context, envelope);
+          if (progress.isExact) context.runs.flush();
+          return outcome;
+        });
+  // Whatever comes next may look for this Run in the ledger.
+  context.runs.flush();
   return { kind: 'accepted', outcomes };
 }

@@ -140,7 +140,7 @@ for (const bash of BASHES) {
     const { QL3_SHADOW_ORIGINS: _3, ...unlisted } = MANUAL;
     const { SERVICE_TYPE: _4, ...terminal } = MANUAL;
     for (const variables of [withoutDelay, withoutPath, unlisted, terminal, { ...NODE, SERVICE_TYPE: 'other' }]) {
-      await panel.run(...panelLine(variables as Record<string, string>, 'task ok.sh'));
+      await panel.run(...panelLine(variables, 'task ok.sh'));
     }
     await panel.run(...panelLine({ ...NODE, QL3_SHADOW_ORIGINS: 'manual' }, 'task ok.sh'));
     await panel.run(...panelLine({ ...NODE, real_log_path: 'x/y.log' }, 'task ok.sh'));

@@ -29,6 +29,8 @@ const SYSTEM: Readonly<Record<string, readonly [string, string]>> = {
   EIO: ['disk error', 'check the disk and the mount'],
   ENOENT: ['does not exist', 'run "ql-sidecar migrate"'],
   ENOTDIR: ['not a directory', 'move the file away and run "ql-sidecar migrate"'],
+  EEXIST: ['something of that name is in the way', 'move it away'],
+  ERR_FS_EISDIR: ['a directory is in the way', 'move it away'],
   EADDRINUSE: ['address is in use', 'another process serves there; choose another QL_SIDECAR_LISTEN'],
   EMFILE: ['too many open files', 'raise the limit of open files'],
 };

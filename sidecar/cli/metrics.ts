@@ -3,14 +3,13 @@ import { Spool } from '../host/spool.js';
 import { metrics } from '../operations/metrics.js';
 import { readCounters } from '../ledger/counters.js';
 import type { Invocation } from './invocation.js';
-import { openLedger } from './open-ledger.js';
+import { withLedger } from './open-ledger.js';
 import { write } from './screen.js';
 
 /** `ql-sidecar metrics`: the Prometheus text format; with `--json` the stored counters, one object per line. */
 export async function metricsCommand(invocation: Invocation): Promise<void> {
   const { paths, settings, profileName } = invocation;
-  const connection = openLedger(paths.ledger, 'read');
-  try {
+  await withLedger(paths.ledger, 'read', async (connection) => {
     if (invocation.json) {
       for (const counter of readCounters(connection)) await write(JSON.stringify(counter));
       return;
@@ -23,7 +22,5 @@ export async function metricsCommand(invocation: Invocation): Promise<void> {
       ledgerBytes: statSync(paths.ledger).size,
     });
     await write(text.trimEnd());
-  } finally {
-    connection.close();
-  }
+  });
 }

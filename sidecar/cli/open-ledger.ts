@@ -1,5 +1,6 @@
+import { codeOf } from '../domain/error-code.js';
 import { nativeModule } from '../host/artifact.js';
-import { openConnection, type Connection } from '../ledger/database.js';
+import { explained, openConnection, type Connection } from '../ledger/database.js';
 import { requireReady } from '../ledger/readiness.js';
 
 /** Opens a ledger that must be ready; never creates or repairs one (DESIGN 5). */
@@ -11,5 +12,21 @@ export function openLedger(file: string, access: 'read' | 'write'): Connection {
   } catch (error) {
     connection.close();
     throw error;
+  }
+}
+
+/** Gives `work` a ledger that is ready, and closes it. What SQLite throws meanwhile is told with the file that it is about. */
+export async function withLedger(
+  file: string,
+  access: 'read' | 'write',
+  work: (connection: Connection) => void | Promise<void>,
+): Promise<void> {
+  const connection = openLedger(file, access);
+  try {
+    await work(connection);
+  } catch (error) {
+    throw codeOf(error).startsWith('SQLITE') ? explained(error, file) : error;
+  } finally {
+    connection.close();
   }
 }

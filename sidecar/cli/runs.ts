@@ -5,7 +5,7 @@ import type { RunStatus } from '../domain/status.js';
 import { systemClock } from '../host/clock.js';
 import { listRuns, type RunFilter } from '../ledger/run-views.js';
 import type { Invocation } from './invocation.js';
-import { openLedger } from './open-ledger.js';
+import { withLedger } from './open-ledger.js';
 import { RUNS_HEAD, renderRow } from './render-runs.js';
 import { screenStyle, write } from './screen.js';
 
@@ -21,8 +21,7 @@ export interface RunsOptions {
 /** `ql-sidecar runs`: newest first; a table, or one JSON object per line. */
 export async function runsCommand(invocation: Invocation, options: RunsOptions): Promise<void> {
   const filter = filterFrom(options);
-  const connection = openLedger(invocation.paths.ledger, 'read');
-  try {
+  await withLedger(invocation.paths.ledger, 'read', async (connection) => {
     const style = screenStyle(options.utc);
     let count = 0;
     for (const run of listRuns(connection, filter)) {
@@ -31,9 +30,7 @@ export async function runsCommand(invocation: Invocation, options: RunsOptions):
       count += 1;
     }
     if (count === 0 && !invocation.json) await write('no Runs');
-  } finally {
-    connection.close();
-  }
+  });
 }
 
 const LIMIT_MAX = 1_000_000;

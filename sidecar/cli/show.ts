@@ -1,6 +1,6 @@
 import { showRun } from '../operations/show-run.js';
 import type { Invocation } from './invocation.js';
-import { openLedger } from './open-ledger.js';
+import { withLedger } from './open-ledger.js';
 import { renderShown } from './render-runs.js';
 import { screenStyle, write } from './screen.js';
 
@@ -9,11 +9,8 @@ export async function showCommand(
   invocation: Invocation,
   options: { readonly run: string; readonly utc: boolean },
 ): Promise<void> {
-  const connection = openLedger(invocation.paths.ledger, 'read');
-  try {
+  await withLedger(invocation.paths.ledger, 'read', async (connection) => {
     const run = showRun(connection, options.run);
     await write(invocation.json ? JSON.stringify(run) : renderShown(run, screenStyle(options.utc)));
-  } finally {
-    connection.close();
-  }
+  });
 }

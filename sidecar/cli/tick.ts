@@ -9,31 +9,25 @@ import { ingest, type IngestContext, type IngestReport } from '../operations/ing
 import { tick, type TickReport } from '../operations/tick.js';
 import type { Connection } from '../ledger/database.js';
 import type { Invocation } from './invocation.js';
-import { openLedger } from './open-ledger.js';
+import { withLedger } from './open-ledger.js';
 
 /** `ql-sidecar tick`: one line when something happened, silent otherwise; `--json` always prints its document. */
-export function tickCommand(invocation: Invocation): void {
-  const connection = openLedger(invocation.paths.ledger, 'write');
-  try {
+export async function tickCommand(invocation: Invocation): Promise<void> {
+  await withLedger(invocation.paths.ledger, 'write', (connection) => {
     const report = tick({
       ...ingestContext(invocation, connection),
       processes: linuxProcesses,
       livenessLimit: invocation.profile.livenessChecks,
     });
     say(invocation, 'tick', report);
-  } finally {
-    connection.close();
-  }
+  });
 }
 
 /** `ql-sidecar ingest`: drains the spool alone. */
-export function ingestCommand(invocation: Invocation): void {
-  const connection = openLedger(invocation.paths.ledger, 'write');
-  try {
+export async function ingestCommand(invocation: Invocation): Promise<void> {
+  await withLedger(invocation.paths.ledger, 'write', (connection) => {
     say(invocation, 'ingest', ingest(ingestContext(invocation, connection)));
-  } finally {
-    connection.close();
-  }
+  });
 }
 
 /** The adapters of an ingest over a real spool. */

@@ -80,7 +80,10 @@ const CONFIGURATION_BYTES_MAX = 64 * 1024;
 export function configurationText(data: string): { readonly text: string | null; readonly warning: string | null } {
   const file = `${data}/config/ql-sidecar.env`;
   try {
-    if (statSync(file).size > CONFIGURATION_BYTES_MAX) {
+    const stat = statSync(file);
+    // Reading a fifo would wait for somebody who writes.
+    if (!stat.isFile() && !stat.isDirectory()) return { text: null, warning: `${file}: is no regular file, ignored` };
+    if (stat.size > CONFIGURATION_BYTES_MAX) {
       return { text: null, warning: `${file}: larger than 64 KiB, ignored` };
     }
     return { text: readFileSync(file, 'utf8'), warning: null };

@@ -2,6 +2,7 @@ import {
   closeSync,
   constants,
   fstatSync,
+  ftruncateSync,
   lstatSync,
   mkdirSync,
   openSync,
@@ -9,11 +10,11 @@ import {
   readdirSync,
   renameSync,
   rmSync,
-  truncateSync,
   unlinkSync,
 } from 'node:fs';
 import { codeOf } from '../domain/error-code.js';
 import { ENVELOPE_BYTES_MAX } from '../domain/envelope.js';
+import { EXIT, OperatorError } from '../domain/operator-error.js';
 
 /** Why a file was taken out of the spool; also the bounded class under which it is counted. */
 export type QuarantineReason =
@@ -61,7 +62,12 @@ export class Spool {
   /** The names of what may be envelopes, oldest first by name; empty when there is no spool. */
   names(): string[] {
     try {
-      this.#trusted.add(lstatSync(this.directory).uid);
+      const stat = lstatSync(this.directory);
+      // A link could lead to anybody's files, which would then be put aside.
+      if (stat.isSymbolicLink()) {
+        throw new OperatorError('spool is a link', this.directory, 'put a directory there, or set QL_SIDECAR_DIR', EXIT.ledger);
+      }
+      this.#trusted.add(stat.uid);
       return readdirSync(this.directory)
         .filter((name) => !name.startsWith('.'))
         .sort();
@@ -120,7 +126,7 @@ export class Spool {
     const kept = `${this.quarantine}/${nowMs}-${reason}-${Buffer.from(name).toString('utf8', 0, 200)}`;
     try {
       renameSync(`${this.directory}/${name}`, kept);
-      if (reason === 'oversize') truncateSync(kept, ENVELOPE_BYTES_MAX);
+      if (reason === 'oversize') cut(kept);
     } catch (error) {
       if (IMMOVABLE.has(codeOf(error))) return false;
       throw error;
@@ -135,6 +141,22 @@ export class Spool {
   /** Lets the bridge write again after a flood. */
   clearFullFlag(): void {
     rmSync(this.fullFlag, { force: true });
+  }
+}
+
+/** Cuts a file to the length of one envelope: never what a link leads to, should one have been put in its place. */
+function cut(file: string): void {
+  let descriptor: number;
+  try {
+    descriptor = openSync(file, constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch {
+    // Of another user, or a file no more: it is out of the way, and that is what counts.
+    return;
+  }
+  try {
+    ftruncateSync(descriptor, ENVELOPE_BYTES_MAX);
+  } finally {
+    closeSync(descriptor);
   }
 }
 

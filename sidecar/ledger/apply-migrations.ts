@@ -35,6 +35,12 @@ export function appliedMigrations(connection: Connection): readonly MigrationNam
   return connection.prepare('SELECT name, sha256 FROM schema_migrations ORDER BY name').all() as MigrationName[];
 }
 
+/** Whether the file is a database of something else: it has tables, and none that a ledger begins with. */
+export function isForeign(connection: Connection): boolean {
+  const tables = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
+  return tables.length > 0 && !tables.includes('schema_migrations');
+}
+
 /**
  * Runs one migration in one transaction, together with the row that records it: another process that migrates at the
  * same time waits, then finds the row. Answers false when it was already there.

@@ -27,6 +27,15 @@ export class CounterBatch {
     }
   }
 
+  /** Answers what brings the batch back to this moment, for a transaction that is rolled back. */
+  mark(): () => void {
+    const then = [...this.#pending];
+    return () => {
+      this.#pending.clear();
+      for (const [key, value] of then) this.#pending.set(key, value);
+    };
+  }
+
   clear(): void {
     this.#pending.clear();
   }

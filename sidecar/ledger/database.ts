@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3';
+import { statSync } from 'node:fs';
 import { codeOf } from '../domain/error-code.js';
 import { EXIT, OperatorError } from '../domain/operator-error.js';
 
@@ -20,6 +21,7 @@ const BUSY_TIMEOUT_MS = 5_000;
 
 /** Opens a ledger file with the pragmas of DESIGN 5. Throws `OperatorError` in one line for whatever is in the way. */
 export function openConnection(options: OpenOptions): Connection {
+  for (const end of ['', '-wal', '-shm', '-journal']) refuseOtherThanFile(`${options.file}${end}`);
   let connection: Connection;
   try {
     connection = new Database(options.file, {
@@ -46,6 +48,18 @@ export function waitAtMost(connection: Connection, ms: number): void {
   connection.pragma(`busy_timeout = ${ms}`);
 }
 
+/** SQLite would wait for ever on a fifo, and tells little of a directory. What cannot be looked at is left to it. */
+function refuseOtherThanFile(name: string): void {
+  let isFile: boolean | undefined;
+  try {
+    isFile = statSync(name, { throwIfNoEntry: false })?.isFile();
+  } catch {
+    return;
+  }
+  if (isFile !== false) return;
+  throw new OperatorError('ledger cannot be opened', name, 'this is no regular file: move it away', EXIT.ledger);
+}
+
 /** Turns what SQLite and the file system throw into one line with a remedy and the exit code of its kind. */
 export function explained(error: unknown, file: string): OperatorError {
   if (error instanceof OperatorError) return error;
@@ -58,7 +72,7 @@ export function explained(error: unknown, file: string): OperatorError {
   if (code === 'SQLITE_READONLY_ROLLBACK') {
     return new OperatorError('a write was cut off', file, 'run "ql-sidecar tick", which takes it back', EXIT.tryAgain);
   }
-  const [what, remedy] = CAUSES[code.replace(/^(SQLITE_[A-Z]+).*$/, '$1')] ?? [
+  const [what, remedy] = CAUSES[code] ?? CAUSES[code.replace(/^(SQLITE_[A-Z]+).*$/, '$1')] ?? [
     `ledger error ${code === '' ? messageOf(error) : code}`,
     'run "ql-sidecar migrate --check"',
   ];
@@ -66,10 +80,13 @@ export function explained(error: unknown, file: string): OperatorError {
 }
 
 const CAUSES: Readonly<Record<string, readonly [string, string]>> = {
-  SQLITE_CANTOPEN: ['ledger cannot be opened', 'run "ql-sidecar migrate", or check the rights of the directory'],
-  SQLITE_NOTADB: ['not a ledger, or damaged', 'move the file away and run "ql-sidecar migrate"'],
-  SQLITE_CORRUPT: ['ledger is damaged', 'restore a copy, or move the file away and run "ql-sidecar migrate"'],
+  SQLITE_CANTOPEN: ['ledger cannot be opened', 'run "ql-sidecar migrate", or check rights and mount of the directory'],
+  // Its -wal goes with it: SQLite would play that into whatever file is put in this place.
+  SQLITE_NOTADB: ['not a ledger, or damaged', 'move the file and its -wal away and run "ql-sidecar migrate"'],
+  SQLITE_CORRUPT: ['ledger is damaged', 'move the file and its -wal away, then restore a copy or run "ql-sidecar migrate"'],
   SQLITE_FULL: ['disk is full', 'free some space; nothing is lost, envelopes wait in the spool'],
+  // The index of the WAL could not grow.
+  SQLITE_IOERR_SHMSIZE: ['disk is full', 'free some space; nothing is lost, envelopes wait in the spool'],
   SQLITE_READONLY: ['ledger is read-only', 'check the rights of the file and of its directory'],
   SQLITE_IOERR: ['disk error under the ledger', 'check the disk and the mount'],
   SQLITE_PERM: ['no right to use the ledger', 'check the rights of the file'],

@@ -36,7 +36,8 @@ export function readinessProblems(connection: Connection): readonly string[] {
   } catch (error) {
     const missing = MISSING_TABLE.exec(error instanceof Error ? error.message : '')?.[1];
     if (missing === undefined) throw error;
-    return missing === 'schema_migrations' ? ['has no schema: no migration has been applied'] : [`table ${missing} is missing`];
+    const isEmpty = connection.prepare('SELECT 1 FROM sqlite_schema').get() === undefined;
+    return isEmpty || missing === 'schema_migrations' ? ['has no schema: no migration has been applied'] : [`table ${missing} is missing`];
   }
   const present = new Set(rows.filter(({ kind }) => kind === 'object').map(({ name }) => name));
   const applied = rows

@@ -107,6 +107,8 @@ export function applyAll(
   context: ApplyContext & { readonly connection: Connection },
   envelopes: readonly Envelope[],
 ): readonly AppliedEnvelope[] {
+  // What was put aside before stays so, and stays counted, whatever becomes of these.
+  const takeBack = context.counters.mark();
   try {
     const applied = context.connection
       .transaction(() => {
@@ -119,7 +121,7 @@ export function applyAll(
     context.counters.clear();
     return applied;
   } catch (error) {
-    context.counters.clear();
+    takeBack();
     context.runs.forget();
     throw error;
   }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { EXIT, OperatorError } from '../domain/operator-error.js';
-import { applyMigration, appliedMigrations, prepareFile, type JournalMode, type Migration } from '../ledger/apply-migrations.js';
+import { applyMigration, appliedMigrations, isForeign, prepareFile, type JournalMode, type Migration } from '../ledger/apply-migrations.js';
 import { explained, type Connection } from '../ledger/database.js';
 import { readinessProblems } from '../ledger/readiness.js';
 
@@ -43,6 +43,9 @@ export function migrate(
 }
 
 function refuseForeignHistory(connection: Connection, file: string, migrations: readonly Migration[]): void {
+  if (isForeign(connection)) {
+    throw new OperatorError('not a ledger, but a database of something else', file, 'move the file away', EXIT.ledger);
+  }
   const known = new Map(migrations.map(({ name, sha256 }) => [name, sha256]));
   for (const { name, sha256 } of appliedMigrations(connection)) {
     if (known.get(name) === sha256) continue;

@@ -1,5 +1,6 @@
+import Database from 'better-sqlite3';
 import { codeOf } from '../domain/error-code.js';
-import { openConnection, waitAtMost } from './database.js';
+import { explained } from './database.js';
 
 /**
  * Takes the lock of the one process that may serve, or answers undefined when another one holds it. It is a lock of the
@@ -7,16 +8,17 @@ import { openConnection, waitAtMost } from './database.js';
  * it as well. The answer releases it. Throws `OperatorError` when the file cannot be used.
  */
 export function holdInstanceLock(file: string, nativeModule: string | null): (() => void) | undefined {
-  const connection = openConnection({ file, nativeModule, create: true, readOnly: false });
+  let connection: Database.Database | undefined;
   try {
-    waitAtMost(connection, 0);
+    connection = new Database(file, { timeout: 0, ...(nativeModule === null ? {} : { nativeBinding: nativeModule }) });
     // Nothing is ever written: a journal on the disk would only be left behind by a kill.
     connection.pragma('journal_mode = MEMORY');
     connection.exec('BEGIN EXCLUSIVE');
-    return () => connection.close();
   } catch (error) {
-    connection.close();
+    connection?.close();
     if (codeOf(error).startsWith('SQLITE_BUSY')) return undefined;
-    throw error;
+    throw explained(error, file);
   }
+  const held = connection;
+  return () => held.close();
 }

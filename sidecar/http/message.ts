@@ -58,6 +58,7 @@ function wrongForm(request: IncomingMessage): readonly [error: string, field: st
     if (seen.has(name)) return ['is given twice', name];
     seen.add(name);
   }
+  if (request.httpVersionMajor !== 1) return ['must be HTTP/1.1', 'request'];
   if (request.httpVersion === '1.1' && headers.host === undefined) return ['must be there', 'host'];
   if (url.length > TARGET_BYTES_MAX) return [`must be at most ${TARGET_BYTES_MAX} bytes`, 'path'];
   if (!/^(?:https?:\/\/[^/?#]*)?\/[!-~]*$/i.test(url) || url.includes('#')) return ['must be an absolute path', 'path'];

@@ -27,12 +27,14 @@ const HEADERS_BYTES_MAX = 8 * 1024;
 
 interface Client {
   readonly deadline: NodeJS.Timeout;
-  /** Requests that are read and not answered yet. */
-  pending: number;
+  /** Requests that have begun and are not answered yet. */
+  readonly open: Set<IncomingMessage>;
   /** What had been read when the last answer was out: more than that is the beginning of another request. */
   bytesAnswered: number;
-  /** What is said when the pending ones are answered: nothing more is understood of this client. */
+  /** What is said when all that is read is answered: nothing more is understood of this client. */
   lastWords: Failure | undefined;
+  /** An answer that ends the connection is on its way. */
+  isEnding: boolean;
 }
 
 /** Told apart by the listener: on the socket file the file system has judged who may ask. */
@@ -84,7 +86,7 @@ export class Receiver {
       return;
     }
     const deadline = setTimeout(() => this.#expire(socket), EXCHANGE_MS);
-    this.#clients.set(socket, { deadline, pending: 0, bytesAnswered: 0, lastWords: undefined });
+    this.#clients.set(socket, { deadline, open: new Set(), bytesAnswered: 0, lastWords: undefined, isEnding: false });
     this.#authorizations.set(socket, isAuthorized);
     socket.once('close', () => {
       clearTimeout(deadline);
@@ -113,6 +115,7 @@ export class Receiver {
   }
 
   #take(request: IncomingMessage, response: ServerResponse): void {
+    this.#clients.get(request.socket)?.open.add(request);
     const verdict = judgeHead(request, this.#authorizations.get(request.socket) ?? (() => false));
     if (verdict.kind === 'failed') {
       this.#send(response, explain(verdict.failure, verdict.isPanelRoute), hasUnreadBody(request));
@@ -155,14 +158,14 @@ export class Receiver {
       }
     });
     request.once('end', () => {
-      if (over()) this.#submit(request, response, route, chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+      if (over()) this.#submit(response, route, chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
     });
     // The client has gone in the middle of it: nothing of it was asked for.
     request.once('close', over);
     if (request.headers.expect !== undefined) response.writeContinue();
   }
 
-  #submit(request: IncomingMessage, response: ServerResponse, route: WriteRoute, body: Buffer): void {
+  #submit(response: ServerResponse, route: WriteRoute, body: Buffer): void {
     const { queue, ledger, trouble } = this.parts;
     const parsed = parseBody(body);
     const understood = parsed.ok ? route.understand(parsed.value, body.length) : { kind: 'failed' as const, failure: parsed.failure };
@@ -170,10 +173,7 @@ export class Receiver {
       this.#send(response, explain(understood.failure, route.isPanelRoute), false);
       return;
     }
-    const client = this.#clients.get(request.socket);
-    if (client !== undefined) client.pending += 1;
     queue.submit(understood, (verdict) => {
-      if (client !== undefined) client.pending -= 1;
       if (verdict.kind === 'accepted') {
         this.#send(response, route.answer(verdict.outcomes), false);
         return;
@@ -185,9 +185,11 @@ export class Receiver {
   }
 
   #send(response: ServerResponse, answer: Answer, isLast: boolean): void {
-    const { socket } = response;
+    const { socket } = response.req;
     const { status, type, body, headers } = answer;
-    response.once('finish', () => this.#answered(socket));
+    const client = this.#clients.get(socket);
+    if (client !== undefined && isLast) client.isEnding = true;
+    response.once('finish', () => this.#answered(socket, response.req));
     response.writeHead(status, [
       'Content-Type',
       type,
@@ -203,19 +205,21 @@ export class Receiver {
     response.end(body);
   }
 
-  #answered(socket: Socket | null): void {
-    const client = socket === null ? undefined : this.#clients.get(socket);
-    if (client === undefined || socket === null) return;
+  #answered(socket: Socket, request: IncomingMessage): void {
+    const client = this.#clients.get(socket);
+    if (client === undefined) return;
     client.deadline.refresh();
     client.bytesAnswered = socket.bytesRead;
-    if (client.lastWords !== undefined && client.pending === 0) this.#say(socket, client.lastWords);
+    client.open.delete(request);
+    if (client.lastWords !== undefined && !isAnswerDue(client)) this.#say(socket, client.lastWords);
   }
 
   /** What no request could be made of. Answers that are still due come first: this is none of theirs. */
   #notUnderstood(error: Error, socket: Socket): void {
     const failure = failureOfParser(codeOf(error));
     const client = this.#clients.get(socket);
-    if (client !== undefined && client.pending > 0) client.lastWords = failure;
+    if (client?.isEnding === true) return;
+    if (client !== undefined && isAnswerDue(client)) client.lastWords = failure;
     else this.#say(socket, failure);
   }
 
@@ -260,6 +264,12 @@ export class Receiver {
     }
     return { status: 500, error: 'failed inside', field: 'server' };
   }
+}
+
+/** Whether a request that was read to its end is not answered yet. */
+function isAnswerDue({ open }: Client): boolean {
+  for (const request of open) if (request.complete) return true;
+  return false;
 }
 
 function failureOfParser(code: string): Failure {

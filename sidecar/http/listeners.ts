@@ -49,7 +49,7 @@ export async function listenOnLoopback(
 function serverFor(receiver: Receiver, isAuthorized: Authorization): Server {
   // Half open, as HTTP wants it: a client may end its side and still wait for the answer.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => receiver.admit(socket, isAuthorized));
-  // Too many open files: the kernel keeps who waits, and asks again.
+  // Too many open files: that client is let go, and the listener stays.
   server.on('error', () => undefined);
   return server;
 }

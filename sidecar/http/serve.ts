@@ -1,4 +1,4 @@
-import { writeSync } from 'node:fs';
+import { rmSync, writeSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { reportFailure } from '../cli/failure.js';
 import type { Invocation } from '../cli/invocation.js';
@@ -31,6 +31,7 @@ export async function serveCommand(invocation: Invocation, options: { readonly l
     const ledger = new ServedLedger(invocation);
     ledger.context();
     const release = onlyInstance(invocation.paths.lock);
+    endInOneLine(invocation);
     await serve(invocation, ledger, address);
     ledger.close();
     release();
@@ -95,6 +96,14 @@ function onlyInstance(lock: string): () => void {
   const release = holdInstanceLock(lock, nativeModule);
   if (release !== undefined) return release;
   throw new OperatorError('another serve is running', lock, 'stop that one first', EXIT.tryAgain);
+}
+
+/** What nobody foresaw is one line, too, and no bell is left for a process that is gone. All that was answered is on the disk. */
+function endInOneLine({ paths }: Invocation): void {
+  process.once('uncaughtException', (error) => {
+    rmSync(paths.receiver, { force: true });
+    process.exit(reportFailure(error, paths.sidecar));
+  });
 }
 
 /** Without a bell nothing is lost: the spool is seen at the next tick. */

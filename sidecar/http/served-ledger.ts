@@ -2,11 +2,14 @@ import { statSync, type Stats } from 'node:fs';
 import type { Invocation } from '../cli/invocation.js';
 import { openLedger } from '../cli/open-ledger.js';
 import { ingestContext } from '../cli/tick.js';
-import { waitAtMost } from '../ledger/database.js';
+import { cacheAtMost, waitAtMost } from '../ledger/database.js';
 import type { IngestContext } from '../operations/ingest.js';
 
 /** How long a statement waits for another process (ms). The whole receiver waits with it, and a task's post is given a second. */
 const WAIT_MS = 400;
+
+/** Enough for what 64 callbacks touch: a transaction that outgrows its cache is written twice. Taken only when it is used. */
+const CACHE_KIB = 2_048;
 
 /**
  * The ledger as a process that stays uses it: one connection, opened again when the file under its name is another one. An
@@ -26,6 +29,7 @@ export class ServedLedger {
     this.close();
     const connection = openLedger(ledger, 'write');
     waitAtMost(connection, WAIT_MS);
+    cacheAtMost(connection, CACHE_KIB);
     const context = ingestContext(this.invocation, connection);
     this.#open = { context, file: statSync(ledger) };
     return context;

@@ -17,6 +17,8 @@ export class Trouble {
     const last = this.#lastSaidMs.get(subject);
     if (last !== undefined && Math.abs(now - last) < QUIET_MS) return;
     this.#lastSaidMs.set(subject, now);
+    // Whoever read this may have gone: that ends no service.
+    if (process.stderr.listenerCount('error') === 0) process.stderr.on('error', () => undefined);
     reportFailure(error, where);
   }
 }

@@ -60,6 +60,11 @@ function refuseOtherThanFile(name: string): void {
   throw new OperatorError('ledger cannot be opened', name, 'this is no regular file: move it away', EXIT.ledger);
 }
 
+/** Bounds the pages that this connection keeps in memory, in KiB: a process that stays reads the same ones again. */
+export function cacheAtMost(connection: Connection, kib: number): void {
+  connection.pragma(`cache_size = -${kib}`);
+}
+
 /** Turns what SQLite and the file system throw into one line with a remedy and the exit code of its kind. */
 export function explained(error: unknown, file: string): OperatorError {
   if (error instanceof OperatorError) return error;

@@ -119,6 +119,19 @@ test('a ledger that another process has locked: 503 with Retry-After, nothing is
   for (const line of r.stderr.split('\n').slice(0, -1)) t.regex(line, /^ql-sidecar: ledger is locked: /);
 });
 
+test('trouble that nobody reads any more ends no service: its stderr and stdout are closed (DESIGN 10)', async (t) => {
+  const r = await receiver(t);
+  r.child.stdout?.destroy();
+  r.child.stderr?.destroy();
+  const other = new Database(r.bench.paths.ledger);
+  t.teardown(() => other.close());
+  other.exec('BEGIN IMMEDIATE');
+  for (let at = 0; at < 3; at += 1) t.is((await r.post(started(1))).status, 503);
+  other.exec('ROLLBACK');
+  t.is((await r.post(started(1))).status, 200);
+  t.is((await r.end()).code, 0);
+});
+
 test('a ledger that was moved away: no callback goes to the file that is gone (DESIGN 5)', async (t) => {
   const r = await receiver(t);
   t.is((await r.post(started(1))).status, 200);

@@ -1,10 +1,12 @@
 // A client in a process of its own: keeps CONNECTIONS busy for MS on a socket file, each with one request after the other,
-// and prints how many were answered a second. Every request is another execution.
+// and prints how many were answered a second. Every request is another execution, begun a second after the one before: keys
+// that are not in the order of time would measure pages that no day of a panel writes. FIRST is the second of the first.
+// Usage: receiver-client.mjs SOCKET CONNECTIONS MS FIRST
 import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
 
-const [socketPath, connections, ms] = [process.argv[2], Number(process.argv[3]), Number(process.argv[4])];
-const second = Math.floor(Date.now() / 1000);
+const socketPath = process.argv[2];
+const [connections, ms, first] = process.argv.slice(3).map(Number);
 const tail = JSON.stringify({
   seq: 1,
   event: 'started',
@@ -17,12 +19,12 @@ const tail = JSON.stringify({
   host: 'router',
   init_start_ticks: 12,
   log_path: 'job_5/2026-12-01-03-00-00-000.log',
-  started_at: second,
-  occurred_at_ms: second * 1000 + 80,
-}).slice(1);
+}).slice(1, -1);
+let second = first;
 
 function request() {
-  const body = `{"v":1,"execution_id":"legacy-system:${second}:${randomUUID()}",${tail}`;
+  second += 1;
+  const body = `{"v":1,"execution_id":"legacy-system:${second}:${randomUUID()}",${tail},"started_at":${second},"occurred_at_ms":${second}080}`;
   return `POST /v1/callbacks HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 }
 

@@ -17,9 +17,12 @@ async function started(words) {
   return child;
 }
 
+let firstSecond = 1_764_572_400;
+
 /** Answered requests a second. */
 async function rate(socketPath, connections) {
-  const words = [here('receiver-client.mjs'), socketPath, String(connections), String(ROUND_MS)];
+  firstSecond += 100_000;
+  const words = [here('receiver-client.mjs'), socketPath, ...[connections, ROUND_MS, firstSecond].map(String)];
   const { stdout } = await promisify(execFile)(process.execPath, words, { env: cleanEnvironment });
   return Number(stdout);
 }

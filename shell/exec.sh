@@ -60,26 +60,6 @@ bad_name() {
     "\`--name\` 必须是 1 到 128 个字符，且不含控制字符"
 }
 
-# Makes the execution and writes its start (runs inside qlb_guarded, which keeps it from failing us).
-qlb_exec_begin() {
-  local what
-  qlb_settings
-  QLB_ORIGIN=$origin
-  if [[ -n $id ]]; then
-    what="\"cron_id\":$id"
-  else
-    qlb_json what "${name:-script}" 128
-    [[ -n $what ]] || return 3
-    what="\"name\":\"$what\""
-  fi
-  qlb_open "$what" '' '' && qlb_deliver 1 ''
-}
-
-# Writes the finish: exit code, `true` when a signal came, that signal.
-qlb_exec_end() {
-  qlb_finish "$2" "$3" "$4"
-}
-
 # Passes signal $1 on. A terminal has sent INT and QUIT to the command already.
 forward() {
   interrupted=on
@@ -104,7 +84,8 @@ QLB_LIBRARY=1
 if [[ -r ${here%/*}/share.sh ]]; then
   # shellcheck source=shell/share.sh
   . "${here%/*}/share.sh"
-  qlb_guarded exec_begin 2>/dev/null
+  qlb_run rest 2>/dev/null
+  qlb_run command "$origin" "$id" "$name" 2>/dev/null
   [[ $? != 3 ]] || bad_name
 fi
 
@@ -141,7 +122,7 @@ done
 
 stopped=''
 [[ -z $received ]] || stopped=true
-! declare -F qlb_guarded || qlb_guarded exec_end "$code" "$stopped" "$received"
+! declare -F qlb_run || qlb_run finish "$code" "$stopped" "$received"
 
 # Who was ended by a signal ends by that signal, so that a caller sees what it would have seen.
 trap - TERM INT HUP QUIT USR1 USR2

@@ -13,5 +13,5 @@ for tool in shellcheck shfmt; do
 done
 # shellcheck disable=SC2086 # one word per file: none has a space
 shellcheck -x $scripts .ci/run
-# shellcheck disable=SC2086
+# shellcheck disable=SC2086 # one word per file, as above
 shfmt -i 2 -ci -d $scripts .ci/run

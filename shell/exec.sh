@@ -91,7 +91,7 @@ fi
 
 [[ ! -t 0 ]] || terminal=on
 for signal in TERM INT HUP QUIT USR1 USR2; do
-  # shellcheck disable=SC2064
+  # shellcheck disable=SC2064 # each trap is to carry its own signal, as it is now
   trap "forward $signal" "$signal"
 done
 

@@ -1,4 +1,5 @@
 import { parseExecutionId, type ExecutionId } from './execution-id.js';
+import { boundedName, isCount, isInteger, isLogPath } from './field.js';
 import { accepted, refused, type Result } from './result.js';
 
 /** The longest envelope in bytes, its newline included (DESIGN 4.4): what one append can write without tearing. */
@@ -163,20 +164,12 @@ const OPTIONAL_FIELDS: readonly (readonly [string, (value: unknown) => boolean, 
   ['boot_id', isUuid, 'must be a lower-case UUID'],
   ['host', (value) => isText(value, 253), 'must be 1 to 253 characters without control characters'],
   ['init_start_ticks', isCount, 'must be an integer from 0'],
-  ['log_path', isPath, 'must be 1 to 1024 characters without a NUL'],
+  ['log_path', isLogPath, 'must be 1 to 1024 characters without a NUL'],
   ['exit_code', (value) => value === null || isInteger(value, 0, 255), 'must be an integer from 0 to 255, or null'],
   ['duration_s', isCount, 'must be an integer from 0'],
   ['stopped', (value) => typeof value === 'boolean', 'must be true or false'],
   ['signal', (value) => typeof value === 'string' && /^[A-Z0-9+]{1,12}$/.test(value), 'must be a signal name'],
 ];
-
-function isInteger(value: unknown, least: number, most: number): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most;
-}
-
-function isCount(value: unknown): boolean {
-  return isInteger(value, 0, Number.MAX_SAFE_INTEGER);
-}
 
 function isText(value: unknown, longest: number): boolean {
   return (
@@ -197,15 +190,4 @@ function isUuid(value: unknown): boolean {
     typeof value === 'string' &&
     /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(value)
   );
-}
-
-/** A log path may hold anything that a file name can (ADR-0002 §9.4): only NUL and excess are refused. */
-function isPath(value: unknown): boolean {
-  return typeof value === 'string' && value.length > 0 && value.length <= 1024 && !value.includes('\0');
-}
-
-function boundedName(name: string): string {
-  // eslint-disable-next-line no-control-regex -- a hostile field name must not reach a terminal or a log whole
-  const shown = name.slice(0, 40).replace(/[\u0000-\u001f\u007f-\u009f"\\]/g, '?');
-  return shown === '' ? '(empty)' : shown;
 }

@@ -1,5 +1,6 @@
 import { readEnvelope, type Envelope } from './envelope.js';
 import { parseExecutionId, type ExecutionId } from './execution-id.js';
+import { boundedName, isInteger, isLogPath } from './field.js';
 import { accepted, refused, type Result } from './result.js';
 
 /** What a 2.x client puts to `/open/crons/status` (QINGLONG-2X, Callbacks), checked. */
@@ -40,7 +41,7 @@ const FIELDS: readonly (readonly [string, (value: unknown) => boolean, string])[
   ['log_path', orMissing(isLogPath), 'must be a string of 1 to 1024 characters without a NUL'],
   ['last_execution_time', orMissing((value) => isNumber(value, LATEST_S)), 'must be seconds since 1970'],
   ['last_running_time', orMissing((value) => isNumber(value, TEN_YEARS_S)), 'must be a number of seconds'],
-  ['exit_code', orMissing(isExitCode), 'must be an integer from 0 to 255'],
+  ['exit_code', orMissing((value) => isInteger(value, 0, 255)), 'must be an integer from 0 to 255'],
   ['execution_id', orMissing((value) => typeof value === 'string'), 'must be a string'],
 ];
 
@@ -61,7 +62,7 @@ export function readStatusCallback(value: unknown): Result<StatusCallback> {
     if (!isRight(Object.hasOwn(fields, name) ? fields[name] : undefined)) return refused(name, rule);
   }
   for (const name in fields) {
-    if (!KNOWN.has(name)) return refused(printable(name), 'is not a field of a status callback');
+    if (!KNOWN.has(name)) return refused(boundedName(name), 'is not a field of a status callback');
   }
   const callback = legacyCallback(fields);
   if (fields.execution_id === undefined) return accepted({ kind: 'legacy', callback });
@@ -153,19 +154,6 @@ function isPid(value: unknown): boolean {
   return typeof value === 'string' && /^[1-9]\d{0,6}$/.test(value) && Number(value) <= 4_194_304;
 }
 
-function isLogPath(value: unknown): boolean {
-  return typeof value === 'string' && value.length > 0 && value.length <= 1024 && !value.includes('\0');
-}
-
-function isExitCode(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= 255;
-}
-
 function isNumber(value: unknown, most: number): boolean {
   return typeof value === 'number' && value >= 0 && value <= most;
-}
-
-function printable(name: string): string {
-  // eslint-disable-next-line no-control-regex -- a hostile field name must not reach a terminal or a log whole
-  return name.slice(0, 40).replace(/[\u0000-\u001f\u007f-\u009f"\\]/g, '?') || '(empty)';
 }

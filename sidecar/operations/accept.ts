@@ -3,6 +3,7 @@ import type { LegacyCallback } from '../domain/legacy-callback.js';
 import type { Connection } from '../ledger/database.js';
 import { isRowError } from '../ledger/readiness.js';
 import { applyEnvelope, type ApplyContext } from './apply-envelope.js';
+import { commit } from './commit.js';
 import { correlateCallback, type CorrelatedCallback } from './correlate.js';
 
 /** What one request asks to be made durable: all of it or nothing. */
@@ -26,7 +27,7 @@ export interface AcceptContext extends ApplyContext {
  */
 export function accept(context: AcceptContext, submissions: readonly Submission[]): readonly Acceptance[] {
   try {
-    return commit(context, submissions, { index: 0, isExact: false });
+    return commit(context, () => submissions.map((submission) => apply(context, submission, { index: 0, isExact: false })));
   } catch (error) {
     if (!isRowError(error)) throw error;
     // Rare enough to pay for: each gets a commit of its own, so that only the one that is wrong is refused. Also when there
@@ -38,7 +39,7 @@ export function accept(context: AcceptContext, submissions: readonly Submission[
 function acceptAlone(context: AcceptContext, submission: Submission): Acceptance {
   const progress = { index: 0, isExact: true };
   try {
-    return commit(context, [submission], progress)[0] as Acceptance;
+    return commit(context, () => apply(context, submission, progress));
   } catch (error) {
     if (!isRowError(error)) throw error;
     return { kind: 'refused_by_ledger', index: progress.index };
@@ -49,24 +50,6 @@ function acceptAlone(context: AcceptContext, submission: Submission): Acceptance
 interface Progress {
   index: number;
   readonly isExact: boolean;
-}
-
-/** All in one transaction, counters included. */
-function commit(context: AcceptContext, submissions: readonly Submission[], progress: Progress): readonly Acceptance[] {
-  try {
-    return context.connection
-      .transaction(() => {
-        const accepted = submissions.map((submission) => apply(context, submission, progress));
-        context.counters.write(context.connection);
-        return accepted;
-      })
-      .immediate();
-  } catch (error) {
-    context.runs.forget();
-    throw error;
-  } finally {
-    context.counters.clear();
-  }
 }
 
 function apply(context: AcceptContext, submission: Submission, progress: Progress): Acceptance {

@@ -3,6 +3,7 @@ import type { QuarantineReason, Spool } from '../host/spool.js';
 import type { Connection } from '../ledger/database.js';
 import { isRowError } from '../ledger/readiness.js';
 import { applyEnvelope, type AppliedEnvelope, type ApplyContext } from './apply-envelope.js';
+import { commit } from './commit.js';
 
 /** What one drain of the spool did; counts of envelopes. */
 export interface IngestReport {
@@ -87,7 +88,7 @@ function commitGroup(
   const envelopes = group.map(({ envelope }) => envelope);
   let applied: readonly AppliedEnvelope[];
   try {
-    applied = applyAll(context, envelopes);
+    applied = commit(context, () => envelopes.map((envelope) => applyEnvelope(context, envelope)));
   } catch (error) {
     if (!isRowError(error)) throw error;
     if (group.length === 1) {
@@ -102,31 +103,6 @@ function commitGroup(
   for (const { name } of group) context.spool.remove(name);
 }
 
-/** Applies envelopes in one transaction, counters included; all or none. */
-export function applyAll(
-  context: ApplyContext & { readonly connection: Connection },
-  envelopes: readonly Envelope[],
-): readonly AppliedEnvelope[] {
-  // What was put aside before stays so, and stays counted, whatever becomes of these.
-  const takeBack = context.counters.mark();
-  try {
-    const applied = context.connection
-      .transaction(() => {
-        const outcomes = envelopes.map((envelope) => applyEnvelope(context, envelope));
-        context.runs.flush();
-        context.counters.write(context.connection);
-        return outcomes;
-      })
-      .immediate();
-    context.counters.clear();
-    return applied;
-  } catch (error) {
-    takeBack();
-    context.runs.forget();
-    throw error;
-  }
-}
-
 function quarantine(
   context: IngestContext,
   report: IngestReport,
@@ -139,7 +115,5 @@ function quarantine(
 }
 
 function flushCounters(context: IngestContext): void {
-  if (context.counters.isEmpty) return;
-  context.connection.transaction(() => context.counters.write(context.connection)).immediate();
-  context.counters.clear();
+  if (!context.counters.isEmpty) commit(context, () => undefined);
 }

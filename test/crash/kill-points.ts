@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { ending, type Outcome } from '../fixtures/ledger/command.js';
 
 const BUNDLE = path.join(process.cwd(), 'dist/ql-sidecar/lib/ql-sidecar.cjs');
 
@@ -14,13 +15,6 @@ export interface Victim {
 
 /** One place to die: before the `nth` call of `call` that touches a watched path, or after so many microseconds. */
 export type KillPoint = { readonly call: string; readonly nth: number } | { readonly afterUs: number };
-
-export interface Ending {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 /** Whether this machine lets one process trace another with strace. */
 export const canTrace = spawnSync('strace', ['-f', '-o', '/dev/null', '-e', 'inject=getppid:signal=KILL:when=1', 'true']).status === 0;
@@ -63,7 +57,7 @@ export async function killPoints(victim: Victim, count: number): Promise<readonl
 }
 
 /** Runs `victim` and kills it with SIGKILL at `point`: with strace before that call is carried out. */
-export async function killAt(victim: Victim, point: KillPoint): Promise<Ending> {
+export async function killAt(victim: Victim, point: KillPoint): Promise<Outcome> {
   if ('call' in point) {
     const inject = `inject=${point.call}:signal=KILL:when=${point.nth}`;
     // Not with --seccomp-bpf, although it is faster: an injected signal never arrives then.
@@ -73,7 +67,7 @@ export async function killAt(victim: Victim, point: KillPoint): Promise<Ending> 
 }
 
 /** Runs `victim` to its end. */
-export async function runWhole(victim: Victim): Promise<Ending> {
+export async function runWhole(victim: Victim): Promise<Outcome> {
   return run(victim, []);
 }
 
@@ -88,18 +82,11 @@ async function instants(victim: Victim, count: number): Promise<KillPoint[]> {
   return Array.from({ length: count }, (_, index) => ({ afterUs: Math.round((tookUs * (index + 1)) / count) }));
 }
 
-async function run(victim: Victim, before: readonly string[], afterUs?: number): Promise<Ending> {
+async function run(victim: Victim, before: readonly string[], afterUs?: number): Promise<Outcome> {
   const [command, ...words] = [...before, process.execPath, BUNDLE, ...victim.words, '--data-dir', victim.data];
   const child = spawn(command, words, { env: { PATH: process.env.PATH, TZ: 'UTC', ...victim.environment }, stdio: ['ignore', 'pipe', 'pipe'] });
   if (afterUs !== undefined) setTimeout(() => child.kill('SIGKILL'), afterUs / 1000);
-  let stdout = '';
-  let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-  return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
-  });
+  return ending(child);
 }
 
 /** Calls `work` for each of `items`, `width` at a time. */

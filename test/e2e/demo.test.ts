@@ -1,7 +1,7 @@
 // What a stranger does first: a clean copy of the tree, `make demo`, `make demo-clean`.
 import test, { type ExecutionContext } from 'ava';
 import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { chmodSync, existsSync, lchownSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, utimesSync } from 'node:fs';
+import { chmodSync, existsSync, lchownSync, lstatSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { happened } from './crond.js';
@@ -37,7 +37,7 @@ function pathWithoutCrond(t: ExecutionContext): string {
   for (const place of (process.env.PATH ?? '').split(':').filter((name) => existsSync(name))) {
     for (const name of readdirSync(place)) {
       const link = path.join(directory, name);
-      if (!CROND.includes(name) && !existsSync(link)) symlinkSync(path.join(place, name), link);
+      if (!CROND.includes(name) && lstatSync(link, { throwIfNoEntry: false }) === undefined) symlinkSync(path.join(place, name), link);
     }
   }
   return directory;

@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 process.chdir(root);
+// Whoever builds it, and from wherever: every user of the machine may run the artifact.
+process.umask(0o022);
 
 const { version } = JSON.parse(await readFile('package.json', 'utf8'));
 const artifact = 'dist/ql-sidecar';

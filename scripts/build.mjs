@@ -91,6 +91,7 @@ await build({
 
 const native = path.join(artifact, 'lib/better_sqlite3.node');
 await copyFile('node_modules/better-sqlite3/build/Release/better_sqlite3.node', native);
+await chmod(native, 0o644);
 try {
   execFileSync('strip', ['--strip-unneeded', native], { stdio: 'ignore' });
 } catch {

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # make demo: real crond lines, through the bridge and the sidecar, to Runs that a person can read. All of it is in .demo/.
 set -euo pipefail
+# What the demo lays out is its own; what is installed and built stays as open as its user has it.
+usual=$(umask)
 umask 077
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -66,7 +68,7 @@ say "A throw-away data directory: $data"
 lay_out
 write_crontab
 # Installing may take as long as waiting for crond: both at once. The bridge needs nothing that is built.
-(cd "$root" && make --no-print-directory build >"$demo/build.log" 2>&1) &
+(cd "$root" && umask "$usual" && make --no-print-directory build >"$demo/build.log" 2>&1) &
 build=$!
 start_crond "$demo/crontab" "$demo/environment"
 if [[ -n $demo_crond ]]; then

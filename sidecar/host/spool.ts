@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import {
   closeSync,
   constants,
@@ -42,9 +43,13 @@ const QUARANTINE_FILES_MAX = 256;
 /** What a rename says of the one file, not of the disk: gone already, not ours, or something of that name is there. */
 const IMMOVABLE = new Set(['ENOENT', 'EACCES', 'EPERM', 'EXDEV', 'EISDIR', 'ENOTDIR', 'ENOTEMPTY']);
 
+/** The longest part of a file's own name that its name in the quarantine repeats (bytes): 255 less what stands before it. */
+const KEPT_NAME_BYTES_MAX = 200;
+
 /**
  * The directory that the bridge writes to and an ingest drains (DESIGN 4.4). Reads by descriptor, never follows a link, and
- * trusts only files of the directory's owner, of this process, or of root.
+ * trusts only files of the directory's owner, of this process, or of root. A name is one character per byte (latin1): a
+ * system takes any bytes for a name, and one that is not UTF-8 must be met like every other.
  */
 export class Spool {
   readonly #buffer = Buffer.allocUnsafe(ENVELOPE_BYTES_MAX + 1);
@@ -68,7 +73,7 @@ export class Spool {
         throw new OperatorError('spool is a link', this.directory, 'put a directory there, or set QL_SIDECAR_DIR', EXIT.ledger);
       }
       this.#trusted.add(stat.uid);
-      return readdirSync(this.directory)
+      return readdirSync(this.directory, 'latin1')
         .filter((name) => !name.startsWith('.'))
         .sort();
     } catch (error) {
@@ -82,7 +87,7 @@ export class Spool {
     let descriptor: number;
     try {
       descriptor = openSync(
-        `${this.directory}/${name}`,
+        pathOf(this.directory, name),
         constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
       );
     } catch (error) {
@@ -110,7 +115,7 @@ export class Spool {
   /** Removes an envelope that is safe in the ledger. */
   remove(name: string): void {
     try {
-      unlinkSync(`${this.directory}/${name}`);
+      unlinkSync(pathOf(this.directory, name));
     } catch (error) {
       if (codeOf(error) !== 'ENOENT') throw error;
     }
@@ -122,18 +127,17 @@ export class Spool {
    */
   reject(name: string, reason: QuarantineReason, nowMs: number): boolean {
     mkdirSync(this.quarantine, { recursive: true, mode: 0o700 });
-    // A name may have 255 bytes; in front of it come at most 32.
-    const kept = `${this.quarantine}/${nowMs}-${reason}-${Buffer.from(name).toString('utf8', 0, 200)}`;
+    const kept = `${this.quarantine}/${nowMs}-${reason}-${keptName(name)}`;
     try {
-      renameSync(`${this.directory}/${name}`, kept);
+      renameSync(pathOf(this.directory, name), kept);
       if (reason === 'oversize') cut(kept);
     } catch (error) {
       if (IMMOVABLE.has(codeOf(error))) return false;
       throw error;
     }
-    const files = readdirSync(this.quarantine).sort();
+    const files = readdirSync(this.quarantine, 'latin1').sort();
     for (const old of files.slice(0, Math.max(0, files.length - QUARANTINE_FILES_MAX))) {
-      rmSync(`${this.quarantine}/${old}`, { recursive: true, force: true });
+      rmSync(pathOf(this.quarantine, old), { recursive: true, force: true });
     }
     return true;
   }
@@ -142,6 +146,19 @@ export class Spool {
   clearFullFlag(): void {
     rmSync(this.fullFlag, { force: true });
   }
+}
+
+/** The path of a name from `readdir`. Of plain letters it is a string, which costs less than bytes do. */
+function pathOf(directory: string, name: string): string | Buffer {
+  return /[\u0080-\u00ff]/.test(name)
+    ? Buffer.concat([Buffer.from(`${directory}/`), Buffer.from(name, 'latin1')])
+    : `${directory}/${name}`;
+}
+
+/** What the quarantine keeps of a file's name. Bytes that are not UTF-8 become letters (two bytes each), so that a person can type it. */
+function keptName(name: string): string {
+  const bytes = Buffer.from(name, 'latin1');
+  return isUtf8(bytes) ? bytes.toString('utf8', 0, KEPT_NAME_BYTES_MAX) : name.slice(0, KEPT_NAME_BYTES_MAX / 2);
 }
 
 /** Cuts a file to the length of one envelope: never what a link leads to, should one have been put in its place. */

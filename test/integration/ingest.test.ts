@@ -1,6 +1,6 @@
 import test from 'ava';
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { ENVELOPE_BYTES_MAX } from '../../sidecar/domain/envelope.js';
@@ -97,6 +97,38 @@ test('the longest file name, in any script, is put aside like any other (DESIGN 
   b.put(started(1), 'zz.json');
   t.deepEqual(b.ingest(), { ...emptyReport(), started: 1, quarantined: 4 });
   t.deepEqual(b.spooled(), []);
+});
+
+/** A path below the spool whose name has these bytes. */
+function spoolPath(b: Workbench, name: readonly number[]): Buffer {
+  return Buffer.concat([Buffer.from(`${b.paths.spool}/`), Buffer.from(name)]);
+}
+
+test('a name that is not UTF-8 is met like any other: what is no envelope is put aside, an envelope is taken in (DESIGN 4.4)', (t) => {
+  const b = bench(t);
+  writeFileSync(spoolPath(b, [0x61, 0xff]), 'no envelope\n');
+  writeFileSync(spoolPath(b, [0x61, 0xfe]), 'no envelope either\n');
+  writeFileSync(spoolPath(b, new Array<number>(255).fill(0xc3)), '\n');
+  mkdirSync(spoolPath(b, [0xe5, 0xa4]));
+  writeFileSync(spoolPath(b, [0xe5, 0xa4, 0x2e]), line(started(1)));
+  writeFileSync(spoolPath(b, [0x2e, 0xff]), 'hidden');
+  b.put(started(2), '备.json');
+  t.deepEqual(b.ingest(), { ...emptyReport(), started: 2, quarantined: 4 });
+  t.deepEqual(readdirSync(b.paths.spool, 'latin1'), ['.\xff']);
+  const kept = ['malformed-a\xfe', 'malformed-a\xff', `malformed-${'\xc3'.repeat(100)}`, 'not_a_file-\xe5\xa4'];
+  t.deepEqual(b.quarantined(), kept.map((name) => `${b.nowMs}-${name}`));
+  t.is(b.counter('ql_sidecar_quarantined_total'), 4);
+  t.deepEqual(b.ingest(), emptyReport());
+});
+
+test('what somebody put into the quarantine under a name that is not UTF-8 does not stay there for ever (DESIGN 4.4)', (t) => {
+  const b = bench(t);
+  mkdirSync(b.paths.quarantine);
+  writeFileSync(Buffer.concat([Buffer.from(`${b.paths.quarantine}/0`), Buffer.from([0xff])]), 'x');
+  for (let index = 0; index < 256; index += 1) b.put('x\n');
+  b.ingest();
+  t.deepEqual(b.quarantined().filter((name) => !name.startsWith(String(b.nowMs))), []);
+  t.is(b.quarantined().length, 256);
 });
 
 test('a name that begins with a dot is no envelope (PROTOCOL)', (t) => {

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { codeOf } from '../domain/error-code.js';
 import { EXIT, OperatorError } from '../domain/operator-error.js';
+import { makeQuarantine } from './quarantine.js';
 
 /** Where everything lies, as absolute paths (DESIGN 13, docs/PROTOCOL.md). */
 export interface Paths {
@@ -57,19 +58,25 @@ export function pathsBelow(data: string, sidecarDir: string | null): Paths {
   };
 }
 
-/** Makes the directories that the bridge writes to: it has builtins only, and cannot make one. */
+/** Makes the directories of ours: the bridge has builtins only and cannot make one, and each tick may be another user's. */
 export function makeDirectories(paths: Paths): void {
   for (const directory of [paths.sidecar, paths.spool, paths.notices]) {
-    try {
-      mkdirSync(directory, { recursive: true, mode: 0o700 });
-    } catch (error) {
-      throw new OperatorError(
-        `cannot make a directory (${codeOf(error)})`,
-        directory,
-        'check the rights of the directory above it',
-        EXIT.ledger,
-      );
-    }
+    make(directory, () => void mkdirSync(directory, { recursive: true, mode: 0o700 }));
+  }
+  make(paths.quarantine, () => makeQuarantine(paths.quarantine, statSync(paths.spool)));
+}
+
+function make(directory: string, work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof OperatorError) throw error;
+    throw new OperatorError(
+      `cannot make a directory (${codeOf(error)})`,
+      directory,
+      'check the rights of the directory above it',
+      EXIT.ledger,
+    );
   }
 }
 

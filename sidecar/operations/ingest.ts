@@ -1,5 +1,6 @@
 import { parseEnvelope, type Envelope } from '../domain/envelope.js';
-import type { QuarantineReason, Spool } from '../host/spool.js';
+import type { QuarantineReason } from '../host/quarantine.js';
+import type { Spool } from '../host/spool.js';
 import type { Connection } from '../ledger/database.js';
 import { isRowError } from '../ledger/readiness.js';
 import { applyEnvelope, type AppliedEnvelope, type ApplyContext } from './apply-envelope.js';

@@ -117,6 +117,20 @@ for (const [title, leads] of [['to a directory', true], ['to nothing', false]] a
   });
 }
 
+test('a quarantine that is a link is not followed: exit 74, nothing behind it is removed (DESIGN 4.4)', (t) => {
+  const b = bench(t);
+  const behind = path.join(b.data, 'behind');
+  mkdirSync(behind);
+  for (let index = 0; index < 300; index += 1) writeFileSync(path.join(behind, `${index}`), 'somebody else\'s\n');
+  symlinkSync(behind, b.paths.quarantine);
+  b.put('no envelope\n');
+  for (const words of [['tick'], ['migrate']]) refuses(t, runOn(b, words), 74, /quarantine is a link: .*\/quarantine; put a directory there/);
+  t.is(readdirSync(behind).length, 300);
+  t.is(b.spooled().length, 1);
+  rmSync(b.paths.quarantine);
+  t.like(runOn(b, ['tick']), { code: 0, stdout: 'tick: 1 quarantined\n' });
+});
+
 test('a fifo, a socket and a directory in the spool: put aside at once, nobody waits for a writer (DESIGN 4.4)', (t) => {
   const b = bench(t);
   for (const [name, maker] of [['a.json', fifo], ['b.json', socket], ['c.json', directory]] as const) put(maker, path.join(b.paths.spool, name));

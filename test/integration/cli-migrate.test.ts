@@ -9,6 +9,7 @@ import { Workbench, dump, integrity } from '../fixtures/ledger/workbench.js';
 
 const IS_ROOT = process.getuid?.() === 0;
 const NOBODY = 65_534;
+const asRoot = IS_ROOT ? test : test.skip;
 
 function bench(t: ExecutionContext): Workbench {
   const made = new Workbench();
@@ -22,11 +23,11 @@ function bareDirectory(t: ExecutionContext): string {
   return data;
 }
 
-test('migrate makes ledger, spool and notices, each for the owner alone; again it changes nothing (DESIGN 5)', (t) => {
+test('migrate makes ledger, spool, quarantine and notices, each for the owner alone; again it changes nothing (DESIGN 5)', (t) => {
   const data = bareDirectory(t);
   const file = `${data}/ql-sidecar/ledger.sqlite`;
   t.deepEqual(run(['migrate', '--data-dir', data]), { code: 0, signal: null, stdout: `ledger is ready: ${file} (applied 0001-ledger.sql)\n`, stderr: '' });
-  for (const name of ['', '/spool', '/notices']) t.is(statSync(`${data}/ql-sidecar${name}`).mode & 0o777, 0o700, name);
+  for (const name of ['', '/spool', '/quarantine', '/notices']) t.is(statSync(`${data}/ql-sidecar${name}`).mode & 0o777, 0o700, name);
   const before = dump(file);
   t.is(run(['migrate', '--data-dir', data]).stdout, `ledger is up to date: ${file}\n`);
   t.deepEqual(dump(file), before);
@@ -180,7 +181,8 @@ for (const words of [['migrate', '--check'], ['tick'], ['runs'], ['migrate']]) {
   });
 }
 
-test('a lock that goes away in time costs nothing but the wait (DESIGN 5)', async (t) => {
+// Serial: other tests of this process would hold up the timer, and with it the lock.
+test.serial('a lock that goes away in time costs nothing but the wait (DESIGN 5)', async (t) => {
   const b = bench(t);
   b.put(started(1));
   const other = new Database(b.paths.ledger);
@@ -221,6 +223,26 @@ test('a directory that may not be written: exit 74, one line, for every command 
   t.regex(migrate.stderr, /^ql-sidecar: cannot make a directory \(EACCES\): [^\n]+\n$/);
   t.is(runOn(b, ['runs'], user).code, 0);
 });
+
+for (const words of [['migrate'], ['tick']]) {
+  for (const [title, isThere] of [['none', false], ['one of root', true]] as const) {
+    asRoot(`${words.join()} of root where the spool is another user's and the quarantine ${title}: it is that user's then, who can go on (DESIGN 4.4)`, (t) => {
+      const b = bench(t);
+      const user = unprivileged(t);
+      b.close();
+      for (const place of [b.data, b.paths.sidecar, b.paths.spool, b.paths.ledger]) chownSync(place, NOBODY, NOBODY);
+      if (isThere) mkdirSync(b.paths.quarantine, { mode: 0o700 });
+      b.put('no envelope\n');
+      t.is(runOn(b, words).code, 0);
+      const { uid, gid, mode } = statSync(b.paths.quarantine);
+      t.deepEqual([uid, gid, mode & 0o777], [NOBODY, NOBODY, 0o700]);
+      b.put('no envelope\n');
+      t.is(runOn(b, ['tick'], user).code, 0);
+      t.deepEqual(b.spooled(), []);
+      t.is(b.quarantined().length, 2);
+    });
+  }
+}
 
 test('a ledger of another user: exit 74, one line (DESIGN 10)', (t) => {
   const b = bench(t);

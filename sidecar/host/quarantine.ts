@@ -3,11 +3,14 @@ import {
   closeSync,
   constants,
   fchownSync,
+  fstatSync,
   ftruncateSync,
+  lstatSync,
   mkdirSync,
   openSync,
   renameSync,
   rmSync,
+  unlinkSync,
 } from 'node:fs';
 import { ENVELOPE_BYTES_MAX } from '../domain/envelope.js';
 import { codeOf } from '../domain/error-code.js';
@@ -28,8 +31,11 @@ export interface Owner {
   readonly gid: number;
 }
 
-/** The quarantine keeps the newest files up to this number; each is cut to one envelope's length. */
+/** The quarantine keeps the newest up to this number. */
 const FILES_MAX = 256;
+
+/** The longest file that it takes in: one byte more than an envelope, so that a file cut to this is still too long for one. */
+const FILE_BYTES_MAX = ENVELOPE_BYTES_MAX + 1;
 
 /** The longest part of a file's own name that its name in the quarantine repeats (bytes): 255 less what stands before it. */
 const KEPT_NAME_BYTES_MAX = 200;
@@ -51,14 +57,17 @@ export function makeQuarantine(directory: string, owner: Owner | undefined): voi
 }
 
 /**
- * Moves the file `name` of `spool` into the quarantine, with instant and reason in its name, and keeps the quarantine bounded.
- * Answers false when this one file cannot be moved: it stays, and stops nothing else.
+ * Moves the file `name` of `spool` into the quarantine, with instant and reason in its name, and keeps the quarantine bounded:
+ * files are cut before they are moved, and one that cannot be cut is removed; a directory is moved whole. Answers false when
+ * this one file cannot be moved: it stays, and stops nothing else.
  */
 export function putAside(spool: string, name: string, quarantine: string, reason: QuarantineReason, nowMs: number): boolean {
   const kept = `${quarantine}/${nowMs}-${reason}-${keptName(name)}`;
+  const file = pathOf(spool, name);
   try {
-    renameSync(pathOf(spool, name), kept);
-    if (reason === 'oversize') cut(kept);
+    // Before it is moved: whoever is killed in between leaves a file that is met again, and goes the same way.
+    if (cut(file)) renameSync(file, kept);
+    else unlinkSync(file);
   } catch (error) {
     if (IMMOVABLE.has(codeOf(error))) return false;
     throw error;
@@ -89,17 +98,20 @@ function keptName(name: string): string {
   return isUtf8(bytes) ? bytes.toString('utf8', 0, KEPT_NAME_BYTES_MAX) : name.slice(0, KEPT_NAME_BYTES_MAX / 2);
 }
 
-/** Cuts a file to the length of one envelope: never what a link leads to, should one have been put in its place. */
-function cut(file: string): void {
+/** Cuts a file that is too long. Answers false when it is not ours to cut: of another user, or with a second name elsewhere. */
+function cut(file: string | Buffer): boolean {
+  const found = lstatSync(file);
+  if (!found.isFile() || found.size <= FILE_BYTES_MAX) return true;
   let descriptor: number;
   try {
     descriptor = openSync(file, constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch {
-    // Of another user, or a file no more: it is out of the way, and that is what counts.
-    return;
+    return false;
   }
   try {
-    ftruncateSync(descriptor, ENVELOPE_BYTES_MAX);
+    if (fstatSync(descriptor).nlink > 1) return false;
+    ftruncateSync(descriptor, FILE_BYTES_MAX);
+    return true;
   } finally {
     closeSync(descriptor);
   }

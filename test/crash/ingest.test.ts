@@ -3,8 +3,9 @@
 // the system calls of a run go through. A loss of power, which can also undo what was not synced, is not tried here: that
 // promise is SQLite's, with synchronous=FULL.
 import test, { type ExecutionContext } from 'ava';
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { ENVELOPE_BYTES_MAX } from '../../sidecar/domain/envelope.js';
 import type { Paths } from '../../sidecar/host/paths.js';
 import { fileName, line, started } from '../fixtures/ledger/envelope.js';
 import { canTrace, eachOf, killAt, killPoints, nameOf, runWhole, type KillPoint, type Victim } from './kill-points.js';
@@ -99,6 +100,25 @@ traced('a reader that finds a transaction cut off says so, exit 75; the next tic
   t.is((await runWhole(victimIn(paths, ['tick']))).code, 0);
   t.is((await runWhole(victimIn(paths, ['runs']))).code, 0);
 });
+
+for (const call of ['ftruncate', 'rename']) {
+  traced(`killed at the ${call} of a file that is too long: the quarantine never holds it whole (DESIGN 4.4)`, async (t) => {
+    const paths = layOut(ledgerBefore('delete'));
+    t.teardown(() => remove(paths));
+    const long = path.join(paths.spool, 'long.json');
+    // Where the file is cut is what this is about: in the spool or behind it.
+    const watched = call === 'rename' ? [long] : [];
+    t.is((await killAt({ ...victimIn(paths, ['ingest']), watched }, { call, nth: 1 })).signal, 'SIGKILL');
+    for (let pass = 0; pass < 2; pass += 1) {
+      for (const name of existsSync(paths.quarantine) ? readdirSync(paths.quarantine) : []) {
+        const { size } = lstatSync(path.join(paths.quarantine, name));
+        t.true(size <= ENVELOPE_BYTES_MAX + 1 || name.endsWith('-directory'), `${name}: ${size}`);
+      }
+      t.is((await runWhole(victimIn(paths, ['ingest']))).code, 0);
+    }
+    t.is(readdirSync(paths.quarantine).filter((name) => name.includes('-oversize-long.json')).length, 1);
+  });
+}
 
 for (const journal of ['wal', 'delete'] satisfies Journal[]) {
   test.serial(`four ingests over one spool at once, one of them killed, journal ${journal}: no envelope lost, no row doubled (DESIGN 4.4)`, async (t) => {

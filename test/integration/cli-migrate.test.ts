@@ -181,6 +181,19 @@ for (const words of [['migrate', '--check'], ['tick'], ['runs'], ['migrate']]) {
   });
 }
 
+asRoot('a long file of root in another user\'s spool, which that user cannot cut, is removed: the quarantine stays bounded (DESIGN 4.4)', (t) => {
+  const b = bench(t);
+  const user = unprivileged(t);
+  b.put('x'.repeat(100_000), '1.json');
+  b.put('no envelope\n', '2.json');
+  b.close();
+  for (const place of [b.data, b.paths.sidecar, b.paths.spool, b.paths.ledger]) chownSync(place, NOBODY, NOBODY);
+  for (const name of b.spooled()) chmodSync(path.join(b.paths.spool, name), 0o644);
+  t.like(runOn(b, ['tick'], user), { code: 0, stdout: 'tick: 2 quarantined\n', stderr: '' });
+  t.deepEqual(b.spooled(), []);
+  t.deepEqual(b.quarantined().map((name) => name.replace(/^\d+-/, '')), ['malformed-2.json']);
+});
+
 // Serial: other tests of this process would hold up the timer, and with it the lock.
 test.serial('a lock that goes away in time costs nothing but the wait (DESIGN 5)', async (t) => {
   const b = bench(t);

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, linkSync, lstatSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { ENVELOPE_BYTES_MAX } from '../../sidecar/domain/envelope.js';
@@ -67,16 +67,38 @@ test('an envelope of exactly 4,096 bytes is taken in (PROTOCOL)', (t) => {
   t.like(b.ingest(), { started: 1, quarantined: 0 });
 });
 
-test('what is put aside is cut to the length of one envelope, and a link is never followed (DESIGN 4.4)', (t) => {
+/** The size of each entry of the quarantine. */
+function keptSizes(b: Workbench): number[] {
+  return b.quarantined().map((name) => lstatSync(path.join(b.paths.quarantine, name)).size);
+}
+
+test('what is put aside is cut to one byte more than an envelope, and a link is never followed (DESIGN 4.4)', (t) => {
   const b = bench(t);
   const victim = path.join(b.data, 'victim');
   writeFileSync(victim, 'x'.repeat(100_000));
   symlinkSync(victim, path.join(b.paths.spool, 'link.json'));
   b.put('y'.repeat(100_000), 'long.json');
-  t.like(b.ingest(), { quarantined: 2 });
+  b.put('y'.repeat(ENVELOPE_BYTES_MAX + 1), 'longer.json');
+  t.like(b.ingest(), { quarantined: 3 });
   t.is(readFileSync(victim, 'utf8').length, 100_000);
-  const sizes = b.quarantined().map((name) => lstatSync(path.join(b.paths.quarantine, name)).size);
-  for (const size of sizes) t.true(size <= ENVELOPE_BYTES_MAX, String(size));
+  t.deepEqual(keptSizes(b), [victim.length, ENVELOPE_BYTES_MAX + 1, ENVELOPE_BYTES_MAX + 1]);
+});
+
+test('a long file with a second name elsewhere leaves the spool; what it holds is not touched (DESIGN 4.4)', (t) => {
+  const b = bench(t);
+  const elsewhere = path.join(b.data, 'elsewhere');
+  writeFileSync(elsewhere, 'x'.repeat(100_000));
+  linkSync(elsewhere, path.join(b.paths.spool, '1.json'));
+  t.deepEqual(b.ingest(), { ...emptyReport(), quarantined: 1 });
+  t.deepEqual([b.spooled(), b.quarantined()], [[], []]);
+  t.is(readFileSync(elsewhere, 'utf8').length, 100_000);
+});
+
+asRoot('a long file of another user is cut like any other before it is put aside (DESIGN 4.4)', (t) => {
+  const b = bench(t);
+  chownSync(path.join(b.paths.spool, b.put('y'.repeat(100_000))), 65_534, 65_534);
+  t.deepEqual(b.ingest(), { ...emptyReport(), quarantined: 1 });
+  t.deepEqual(keptSizes(b), [ENVELOPE_BYTES_MAX + 1]);
 });
 
 asRoot('a file of another user is put aside; of the owner of the spool it is taken in (DESIGN 4.4)', (t) => {

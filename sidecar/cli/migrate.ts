@@ -13,11 +13,11 @@ export function migrateCommand(invocation: Invocation, options: { readonly check
   return options.check ? check(invocation) : apply(invocation);
 }
 
-function apply({ paths, json, profile }: Invocation): number {
+function apply({ paths, json }: Invocation): number {
   makeDirectories(paths);
   const connection = openConnection({ file: paths.ledger, nativeModule, create: true, readOnly: false });
   try {
-    const report = migrate(connection, paths.ledger, readMigrations(), profile.journalMode, systemClock());
+    const report = migrate(connection, paths.ledger, readMigrations(), systemClock());
     if (json) {
       console.log(JSON.stringify({ ledger: paths.ledger, applied: report.applied, journal_mode: report.journalMode }));
     } else if (report.applied.length === 0) console.log(`ledger is up to date: ${paths.ledger}`);

@@ -9,11 +9,11 @@ import { ingest, type IngestContext, type IngestReport } from '../operations/ing
 import { tick, type TickReport } from '../operations/tick.js';
 import type { Connection } from '../ledger/database.js';
 import type { Invocation } from './invocation.js';
-import { withLedger } from './open-ledger.js';
+import { withLedgerAlone } from './open-ledger.js';
 
 /** `ql-sidecar tick`: one line when something happened, silent otherwise; `--json` always prints its document. */
-export async function tickCommand(invocation: Invocation): Promise<void> {
-  await withLedger(invocation.paths.ledger, 'write', (connection) => {
+export function tickCommand(invocation: Invocation): void {
+  withLedgerAlone(invocation.paths.ledger, (connection) => {
     const report = tick({
       ...ingestContext(invocation, connection),
       processes: linuxProcesses,
@@ -24,8 +24,8 @@ export async function tickCommand(invocation: Invocation): Promise<void> {
 }
 
 /** `ql-sidecar ingest`: drains the spool alone. */
-export async function ingestCommand(invocation: Invocation): Promise<void> {
-  await withLedger(invocation.paths.ledger, 'write', (connection) => {
+export function ingestCommand(invocation: Invocation): void {
+  withLedgerAlone(invocation.paths.ledger, (connection) => {
     say(invocation, 'ingest', ingest(ingestContext(invocation, connection)));
   });
 }

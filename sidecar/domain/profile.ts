@@ -1,7 +1,7 @@
 /** Two sizes of machine, and what one pass may do on each (DESIGN 12). Counts unless the name has a unit. */
 export const PROFILES = {
-  edge: { ingestEnvelopes: 256, livenessChecks: 64, journalMode: 'delete' },
-  standalone: { ingestEnvelopes: 4096, livenessChecks: 1024, journalMode: 'wal' },
+  edge: { ingestEnvelopes: 256, livenessChecks: 64 },
+  standalone: { ingestEnvelopes: 4096, livenessChecks: 1024 },
 } as const;
 
 export type ProfileName = keyof typeof PROFILES;

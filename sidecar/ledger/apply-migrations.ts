@@ -9,18 +9,18 @@ export interface Migration extends MigrationName {
 export type JournalMode = 'wal' | 'delete';
 
 /**
- * Sets the page size and journal mode of a new file, which cannot be changed cheaply later. Answers the mode that the file
- * system really carries: WAL needs shared memory, which network shares refuse (DESIGN 5).
+ * Sets the page size of a new file, which cannot be changed cheaply later, and the WAL, which writes least: a short-lived
+ * process leaves it behind (`leave`). Answers the mode that the file system really carries: WAL needs shared memory, which
+ * network shares refuse (DESIGN 5).
  */
-export function prepareFile(connection: Connection, wanted: JournalMode): JournalMode {
+export function prepareFile(connection: Connection): JournalMode {
   const isNew = connection.pragma('page_count', { simple: true }) === 0;
   if (isNew) {
     connection.pragma('page_size = 1024');
     connection.pragma('auto_vacuum = INCREMENTAL');
   }
-  if (connection.pragma('journal_mode', { simple: true }) === wanted) return wanted;
   try {
-    return connection.pragma(`journal_mode = ${wanted}`, { simple: true }) === 'wal' ? 'wal' : 'delete';
+    return connection.pragma('journal_mode = wal', { simple: true }) === 'wal' ? 'wal' : 'delete';
   } catch {
     return 'delete';
   }

@@ -14,6 +14,11 @@ export interface OpenOptions {
   /** Whether the file may be created (`migrate` alone). */
   readonly create: boolean;
   readonly readOnly: boolean;
+  /**
+   * Takes the file for this connection alone, or throws that it is locked when somebody else has it open. Alone, the index
+   * of the WAL is kept in memory: else 32 KiB of a shared file that each pass would write anew.
+   */
+  readonly alone?: boolean;
 }
 
 /** How long a statement waits for another writer before the command asks to be tried again, in ms. */
@@ -27,15 +32,22 @@ export function openConnection(options: OpenOptions): Connection {
     connection = new Database(options.file, {
       fileMustExist: !options.create,
       readonly: options.readOnly,
-      timeout: BUSY_TIMEOUT_MS,
+      timeout: options.alone === true ? 0 : BUSY_TIMEOUT_MS,
       ...(options.nativeModule === null ? {} : { nativeBinding: options.nativeModule }),
     });
   } catch (error) {
     throw explained(error, options.file);
   }
   try {
+    // Before the first read, which takes the lock: set later, it would not be noticed that somebody else is there.
+    if (options.alone === true) connection.pragma('locking_mode = EXCLUSIVE');
     // A pass touches few pages; SQLite's default cache of 2 MiB is only ever memory here.
     connection.exec('PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA cache_size = -512');
+    // With a rollback journal two that both keep their read locks could never write.
+    if (options.alone === true && connection.pragma('journal_mode', { simple: true }) !== 'wal') {
+      connection.pragma('locking_mode = NORMAL');
+      waitAtMost(connection, BUSY_TIMEOUT_MS);
+    }
   } catch (error) {
     connection.close();
     throw explained(error, options.file);
@@ -46,6 +58,21 @@ export function openConnection(options: OpenOptions): Connection {
 /** Bounds how long a statement of this connection waits for another process, in ms: 0 answers at once. */
 export function waitAtMost(connection: Connection, ms: number): void {
   connection.pragma(`busy_timeout = ${ms}`);
+}
+
+/**
+ * What a WAL may grow to before a short-lived process has it copied into the ledger, in bytes. The next one reads it whole,
+ * and from 1,000 pages on SQLite would copy it at each commit.
+ */
+const LONG_WAL_BYTES = 768 * 1024;
+
+/**
+ * Ends the use of a ledger in a process that ends with it. Closing would copy the WAL into the ledger and sync four times,
+ * each minute anew; left as it is, what it holds is as durable, and every reader finds it.
+ */
+export function leave(connection: Connection, file: string): void {
+  const wal = statSync(`${file}-wal`, { throwIfNoEntry: false });
+  if (wal === undefined || wal.size > LONG_WAL_BYTES) connection.close();
 }
 
 /** SQLite would wait for ever on a fifo, and tells little of a directory. What cannot be looked at is left to it. */
@@ -85,14 +112,15 @@ export function explained(error: unknown, file: string): OperatorError {
 }
 
 const CAUSES: Readonly<Record<string, readonly [string, string]>> = {
-  SQLITE_CANTOPEN: ['ledger cannot be opened', 'run "ql-sidecar migrate", or check rights and mount of the directory'],
+  // The index of the WAL is a file beside the ledger, for readers too.
+  SQLITE_CANTOPEN: ['ledger cannot be opened', 'run "ql-sidecar migrate", or check rights and mount: SQLite writes beside the file'],
   // Its -wal goes with it: SQLite would play that into whatever file is put in this place.
   SQLITE_NOTADB: ['not a ledger, or damaged', 'move the file and its -wal away and run "ql-sidecar migrate"'],
   SQLITE_CORRUPT: ['ledger is damaged', 'move the file and its -wal away, then restore a copy or run "ql-sidecar migrate"'],
   SQLITE_FULL: ['disk is full', 'free some space; nothing is lost, envelopes wait in the spool'],
   // The index of the WAL could not grow.
   SQLITE_IOERR_SHMSIZE: ['disk is full', 'free some space; nothing is lost, envelopes wait in the spool'],
-  SQLITE_READONLY: ['ledger is read-only', 'check the rights of the file and of its directory'],
+  SQLITE_READONLY: ['ledger is read-only', 'check the rights of the file and of its directory: even reading needs to write beside it'],
   SQLITE_IOERR: ['disk error under the ledger', 'check the disk and the mount'],
   SQLITE_PERM: ['no right to use the ledger', 'check the rights of the file'],
   ERR_DLOPEN_FAILED: [

@@ -18,7 +18,6 @@ export function migrate(
   connection: Connection,
   file: string,
   migrations: readonly Migration[],
-  journalMode: JournalMode,
   nowMs: number,
 ): MigrateReport {
   for (const { name, sha256, sql } of migrations) {
@@ -28,7 +27,7 @@ export function migrate(
   }
   try {
     refuseForeignHistory(connection, file, migrations);
-    const mode = prepareFile(connection, journalMode);
+    const mode = prepareFile(connection);
     const applied = migrations
       .filter((migration) => applyMigration(connection, migration, nowMs, file))
       .map(({ name }) => name);

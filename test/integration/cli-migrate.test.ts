@@ -169,7 +169,8 @@ for (const words of [['migrate', '--check'], ['tick'], ['runs'], ['migrate']]) {
     b.put(started(1));
     const other = new Database(b.paths.ledger);
     t.teardown(() => other.close());
-    other.exec('BEGIN EXCLUSIVE');
+    // As an ingest has it while it is alone.
+    other.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
     const begun = performance.now();
     const outcome = await runLater([...words, '--data-dir', b.data]);
     t.true(performance.now() - begun < 60_000);
@@ -177,6 +178,7 @@ for (const words of [['migrate', '--check'], ['tick'], ['runs'], ['migrate']]) {
     t.regex(outcome.stderr, /^ql-sidecar: ledger is locked: [^\n]+ try again\n$/);
     t.is(b.spooled().length, 1);
     other.exec('ROLLBACK');
+    other.close();
     t.like(runOn(b, ['tick']), { code: 0, stdout: 'tick: 1 started\n' });
   });
 }
@@ -192,6 +194,35 @@ asRoot('a long file of root in another user\'s spool, which that user cannot cut
   t.like(runOn(b, ['tick'], user), { code: 0, stdout: 'tick: 2 quarantined\n', stderr: '' });
   t.deepEqual(b.spooled(), []);
   t.deepEqual(b.quarantined().map((name) => name.replace(/^\d+-/, '')), ['malformed-2.json']);
+});
+
+test('who only reads does not wait for who writes (DESIGN 5)', (t) => {
+  const b = bench(t);
+  b.put(started(1));
+  t.is(runOn(b, ['tick']).code, 0);
+  const other = new Database(b.paths.ledger);
+  t.teardown(() => other.close());
+  other.exec('BEGIN IMMEDIATE; UPDATE runs SET status = 5');
+  t.regex(runOn(b, ['runs']).stdout, / running /);
+  other.exec('COMMIT');
+  t.regex(runOn(b, ['runs']).stdout, / failed /);
+});
+
+test('a pass leaves its WAL to the next one, which reads it, and a long one is copied into the ledger (DESIGN 5)', (t) => {
+  const b = bench(t);
+  const sizes = new Set<number>();
+  for (let at = 1; at <= 80; at += 1) {
+    b.put(started(at));
+    t.is(runOn(b, ['tick']).code, 0);
+    sizes.add(statSync(`${b.paths.ledger}-wal`, { throwIfNoEntry: false })?.size ?? 0);
+    // Alone, a pass has the index of the WAL in memory.
+    t.false(existsSync(`${b.paths.ledger}-shm`));
+  }
+  t.true(sizes.size > 20, 'nothing was left');
+  t.true(sizes.has(0), 'nothing was copied');
+  t.true(Math.max(...sizes) <= 1024 * 1024);
+  t.is(b.runs().length, 80);
+  t.deepEqual(integrity(b.paths.ledger), ['ok']);
 });
 
 // Serial: other tests of this process would hold up the timer, and with it the lock.
@@ -216,7 +247,7 @@ function unprivileged(t: ExecutionContext): { readonly command: string; readonly
   return { command: path.join(place, 'ql-sidecar/bin/ql-sidecar'), ...(IS_ROOT ? { uid: NOBODY } : {}) };
 }
 
-test('a directory that may not be written: exit 74, one line, for every command that writes; reading works (DESIGN 10)', (t) => {
+test('a directory that may not be written: exit 74, one line, for every command (DESIGN 10)', (t) => {
   const b = bench(t);
   const user = unprivileged(t);
   b.put(started(1));
@@ -234,7 +265,10 @@ test('a directory that may not be written: exit 74, one line, for every command 
   const migrate = runOn(b, ['migrate'], user);
   t.is(migrate.code, 74, migrate.stderr);
   t.regex(migrate.stderr, /^ql-sidecar: cannot make a directory \(EACCES\): [^\n]+\n$/);
-  t.is(runOn(b, ['runs'], user).code, 0);
+  // The index of the WAL is a file beside it, for readers too.
+  const runs = runOn(b, ['runs'], user);
+  t.is(runs.code, 74);
+  t.regex(runs.stderr, /^ql-sidecar: ledger is read-only: [^\n]+; [^\n]*even reading needs to write beside it\n$/);
 });
 
 for (const words of [['migrate'], ['tick']]) {

@@ -238,10 +238,10 @@ test('metrics --json: the stored counters, one object a line (DESIGN 10)', (t) =
   for (const counter of counters) t.deepEqual(Object.keys(counter), ['name', 'labels', 'value']);
 });
 
-test('what reads writes nothing: ledger and directory stay byte for byte (DESIGN 5)', (t) => {
+test('what reads writes nothing: ledger and directory stay byte for byte, but for the index of the WAL (DESIGN 5)', (t) => {
   const b = filled(t);
   b.close();
-  const look = (): string => execFileSync('sh', ['-c', `cd "${b.data}" && find . -type f | sort | xargs md5sum`], { encoding: 'utf8' });
+  const look = (): string => execFileSync('sh', ['-c', `cd "${b.data}" && find . -type f ! -name '*-shm' ! -name '*-wal' -o -name '*-wal' ! -empty | sort | xargs md5sum`], { encoding: 'utf8' });
   const before = look();
   for (const words of [['runs'], ['show', executionId(1)], ['metrics'], ['migrate', '--check'], ['runs', '--json']]) t.is(run([...words, '--data-dir', b.data]).code, 0);
   t.is(look(), before);

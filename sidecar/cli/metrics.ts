@@ -9,7 +9,7 @@ import { write } from './screen.js';
 /** `ql-sidecar metrics`: the Prometheus text format; with `--json` the stored counters, one object per line. */
 export async function metricsCommand(invocation: Invocation): Promise<void> {
   const { paths, settings, profileName } = invocation;
-  await withLedger(paths.ledger, 'read', async (connection) => {
+  await withLedger(paths.ledger, async (connection) => {
     if (invocation.json) {
       for (const counter of readCounters(connection)) await write(JSON.stringify(counter));
       return;

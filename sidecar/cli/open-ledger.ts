@@ -5,9 +5,17 @@ import { nativeModule } from '../host/artifact.js';
 import { explained, leave, openConnection, type Connection } from '../ledger/database.js';
 import { requireReady } from '../ledger/readiness.js';
 
-/** Opens a ledger that must be ready; never creates or repairs one (DESIGN 5). */
-export function openLedger(file: string, access: 'read' | 'write'): Connection {
-  const connection = openConnection({ file, nativeModule, create: false, readOnly: access === 'read' });
+type Access = 'read' | 'write' | 'alone';
+
+/** Opens a ledger that must be ready; never creates or repairs one (DESIGN 5). Throws `OperatorError`. */
+export function openLedger(file: string, access: Access): Connection {
+  const connection = openConnection({
+    file,
+    nativeModule,
+    create: false,
+    readOnly: access === 'read',
+    alone: access === 'alone',
+  });
   try {
     requireReady(connection, file);
     return connection;
@@ -17,32 +25,30 @@ export function openLedger(file: string, access: 'read' | 'write'): Connection {
   }
 }
 
-/** Gives `work` a ledger that is ready, and closes it. What SQLite throws meanwhile is told with the file that it is about. */
-export async function withLedger(
-  file: string,
-  access: 'read' | 'write',
-  work: (connection: Connection) => void | Promise<void>,
-): Promise<void> {
-  const connection = openLedger(file, access);
+/** Gives `work` a ledger to read, and closes it. What SQLite throws meanwhile is told with the file that it is about. */
+export async function withLedger(file: string, work: (connection: Connection) => void | Promise<void>): Promise<void> {
+  const connection = openLedger(file, 'read');
   try {
     await work(connection);
   } catch (error) {
-    throw codeOf(error).startsWith('SQLITE') ? explained(error, file) : error;
+    throw told(error, file);
   } finally {
     connection.close();
   }
 }
 
-/** The same for a command that writes and whose process ends with it: it has the ledger alone where nobody else uses it. */
+/**
+ * Gives `work` a ledger to write, in a process that ends with it: alone where nobody else uses the ledger, and then its WAL is
+ * left to the next process.
+ */
 export function withLedgerAlone(file: string, work: (connection: Connection) => void): void {
   const alone = openAlone(file);
   const connection = alone ?? openLedger(file, 'write');
   try {
-    if (alone !== undefined) requireReady(connection, file);
     work(connection);
   } catch (error) {
     connection.close();
-    throw codeOf(error).startsWith('SQLITE') ? explained(error, file) : error;
+    throw told(error, file);
   }
   if (alone === undefined) connection.close();
   else leave(connection, file);
@@ -53,9 +59,13 @@ function openAlone(file: string): Connection | undefined {
   // Alone, SQLite keeps the journal that it has played back, and every reader would stumble over it.
   if (existsSync(`${file}-journal`)) return undefined;
   try {
-    return openConnection({ file, nativeModule, create: false, readOnly: false, alone: true });
+    return openLedger(file, 'alone');
   } catch (error) {
     if (error instanceof OperatorError) return undefined;
     throw error;
   }
+}
+
+function told(error: unknown, file: string): unknown {
+  return codeOf(error).startsWith('SQLITE') ? explained(error, file) : error;
 }

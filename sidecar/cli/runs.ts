@@ -21,7 +21,7 @@ export interface RunsOptions {
 /** `ql-sidecar runs`: newest first; a table, or one JSON object per line. */
 export async function runsCommand(invocation: Invocation, options: RunsOptions): Promise<void> {
   const filter = filterFrom(options);
-  await withLedger(invocation.paths.ledger, 'read', async (connection) => {
+  await withLedger(invocation.paths.ledger, async (connection) => {
     const style = screenStyle(options.utc);
     let count = 0;
     for (const run of listRuns(connection, filter)) {

@@ -9,7 +9,7 @@ export async function showCommand(
   invocation: Invocation,
   options: { readonly run: string; readonly utc: boolean },
 ): Promise<void> {
-  await withLedger(invocation.paths.ledger, 'read', async (connection) => {
+  await withLedger(invocation.paths.ledger, async (connection) => {
     const run = showRun(connection, options.run);
     await write(invocation.json ? JSON.stringify(run) : renderShown(run, screenStyle(options.utc)));
   });
